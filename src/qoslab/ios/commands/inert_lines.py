@@ -9,23 +9,24 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from qoslab.ios import inert_commands
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import UNDECIDED as UNDECIDED_HELP
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, INERT, WITHOUT_EFFECT, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.command_families import RANKS, CommandFamily
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.inert_commands import FAMILIES, InertFamily
+from qoslab.ios.inert_commands import FAMILIES, UNDECIDED_BELOW
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.inert_lines import InertLine, InertLines, insert_line, remove_lines
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES
-from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
+from qoslab.ios.undecided import UNDECIDED
 
 _REST = re.compile(r" (?:<rest:line>|\[<rest:line>\])(\]*)$")
 INTERFACES = ("interface", "subinterface", HOST_INTERFACE)
-PRINTED_AFTER = (inert_commands.SERVICES,)
+PRINTED_AFTER = (RANKS["services"],)
 """Ranks that are printed within a block of another module."""
+(VIRTUAL_INTERFACE,) = (each for each in UNDECIDED if each.rows == (">interface <key:other-interface>",))
 
 
 def _line_key(args: Args, names: frozenset[str]) -> str:
@@ -69,15 +70,15 @@ def _remove_superseded(device: Device, key: str) -> None:
         device.enable_secret = None
 
 
-def _family_help(family: InertFamily) -> str:
-    return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.about}"
+def _family_help(family: CommandFamily) -> str:
+    return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.subject}"
 
 
-def _inert_line(family: InertFamily, key: str, text: str) -> InertLine:
-    return InertLine(key, text, family.about, family.place, family.undecided)
+def _inert_line(family: CommandFamily, key: str, text: str) -> InertLine:
+    return InertLine(key, text, family.subject, family.rank, family.undecided)
 
 
-def _keep_block(session: ConfigSession, family: InertFamily, key: str, text: str) -> None:
+def _keep_block(session: ConfigSession, family: CommandFamily, key: str, text: str) -> None:
     """Store the first line of a block, and enter the block."""
     present = session.device.inert.find(key)
     line = _inert_line(family, key, text)
@@ -94,7 +95,7 @@ def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> Non
         _keep_block(session, VIRTUAL_INTERFACE, key, key)
 
 
-def _register(family: InertFamily, row: str) -> None:
+def _register(family: CommandFamily, row: str) -> None:
     marks = row[: len(row) - len(row.lstrip("~=>"))]
     about, elsewhere, further = row[len(marks) :].partition("^")
     text = about + further
@@ -134,8 +135,8 @@ def _drop_rest_argument(text: str) -> str:
 
 
 for _family in (*FAMILIES, *UNDECIDED):
-    for _row in _family.rows.strip().splitlines():
-        _register(_family, _row.strip())
+    for _row in _family.rows:
+        _register(_family, _row)
 
 
 @CONFIG.add(
@@ -150,7 +151,7 @@ def _store_below(session: ConfigSession, args: Args) -> None:
     if line is None:
         return
     words = args.value("text", str)
-    for head, word, reason in inert_commands.UNDECIDED_BELOW:
+    for head, word, reason in UNDECIDED_BELOW:
         if line.key.split()[0] == head and words.split()[0] == word:
             key = f"{head} {words}"
             session.remarks.append(InertLine(key, words, reason, line.place, undecided=True))
@@ -183,7 +184,7 @@ def _rank_block(place: int) -> Callable[[Device], Iterator[list[str]]]:
     return block
 
 
-for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_AFTER}):
+for _place in sorted({family.rank for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_AFTER}):
     BLOCKS.register_for(_place)(_rank_block(_place))
 
 

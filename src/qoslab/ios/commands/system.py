@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.command_families import RANKS
 from qoslab.ios.commands.inert_lines import inert_lines_of_rank
-from qoslab.ios.inert_commands import SERVICES
 from qoslab.ios.model.device import (
     Device,
     Secret,
@@ -273,10 +273,10 @@ def _set_banner(device: Device, kind: str, text: str | None) -> None:
         device.banners[kind] = text
 
 
-@BLOCKS.register_for(SERVICES)
+@BLOCKS.register_for(RANKS["services"])
 def _heading(device: Device) -> Iterator[list[str]]:
     timestamps = [f"service timestamps {kind} {device.timestamps[kind]}" for kind in sorted(device.timestamps)]
-    yield [f"version {device.hardware.version}", *timestamps, *inert_lines_of_rank(device, SERVICES)]
+    yield [f"version {device.hardware.version}", *timestamps, *inert_lines_of_rank(device, RANKS["services"])]
     yield [f"hostname {device.hostname}"]
 
 

@@ -6,9 +6,9 @@ from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import UNDECIDED, Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.command_families import CommandFamily
 from qoslab.ios.commands.class_map import change_match
 from qoslab.ios.commands.inert_lines import full_line_text
-from qoslab.ios.inert_commands import InertFamily
 from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.policy import Criterion
 from qoslab.ios.undecided import CRITERIA
@@ -23,16 +23,16 @@ def _undecided_criterion(args: Args) -> Criterion:
     return Criterion("unseen", negate, name=text)
 
 
-def _register(family: InertFamily, row: str) -> None:
+def _register(family: CommandFamily, row: str) -> None:
     def handler(session: ConfigSession, args: Args) -> None:
         criterion = _undecided_criterion(args)
         change_match(session, args, criterion)
         if criterion.undecided and not args.unset:
             text, name = full_line_text(args), session.class_map.name
-            about = f"class {name}: {family.about}; no packet matches"
-            session.remarks.append(InertLine(text, text, about, family.place, undecided=True))
+            about = f"class {name}: {family.subject}; no packet matches"
+            session.remarks.append(InertLine(text, text, about, family.rank, undecided=True))
 
-    help = dict.fromkeys(syntax.syntax_names(row), f"{UNDECIDED}{family.about}")
+    help = dict.fromkeys(syntax.syntax_names(row), f"{UNDECIDED}{family.subject}")
     CONFIG.add(
         family.mode,
         row,
@@ -45,4 +45,5 @@ def _register(family: InertFamily, row: str) -> None:
 
 
 for _family in CRITERIA:
-    _register(_family, _family.rows)
+    for _row in _family.rows:
+        _register(_family, _row)

@@ -7,10 +7,9 @@ import re
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
+from qoslab.ios.command_families import CommandFamily
 from qoslab.ios.commands.ip_sla import DEFINED, SIZED
-from qoslab.ios.unsupported import REFUSED, RefusedCommands
-from qoslab.ios.unsupported_queueing import REFUSED_QUEUEING
-from qoslab.ios.unsupported_xe import REFUSED_XE
+from qoslab.ios.unsupported import REFUSED
 
 MODES_OF = {
     "interface": ("interface", "subinterface", HOST_INTERFACE),
@@ -19,19 +18,18 @@ MODES_OF = {
     "sla-icmp-jitter": DEFINED,
 }
 """Modes by the word of a row."""
-ALL_REFUSED = (*REFUSED, *REFUSED_QUEUEING, *REFUSED_XE)
 
 
-def _register(refused: RefusedCommands, row: str) -> None:
+def _register(refused: CommandFamily, row: str) -> None:
     text = row.lstrip(">")
 
     def handler(session: ConfigSession, args: Args) -> None:
         if row.startswith(">") and not args.negated:
             session.skip_block()
-        raise UnsupportedError(refused.reason)
+        raise UnsupportedError(refused.subject)
 
     modes = MODES_OF.get(refused.mode, refused.mode)
-    help = dict.fromkeys(syntax.syntax_names(text), f"{NOT_SUPPORTED}{refused.reason}")
+    help = dict.fromkeys(syntax.syntax_names(text), f"{NOT_SUPPORTED}{refused.subject}")
     requires = {refused.requires} - {""}
     CONFIG.add(modes, text, help=help, requires=requires, fallback=True)(handler)
     # A command of its own: the line is about all of its words, `no` takes it without its values, as IOS does.
@@ -39,6 +37,6 @@ def _register(refused: RefusedCommands, row: str) -> None:
     CONFIG.add_no(modes, negative, help=help, requires=requires, fallback=True)(handler)
 
 
-for _refused in ALL_REFUSED:
-    for _row in _refused.rows.strip().splitlines():
-        _register(_refused, _row.strip())
+for _refused in REFUSED:
+    for _row in _refused.rows:
+        _register(_refused, _row)
