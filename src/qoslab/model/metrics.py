@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from qoslab.model.units import Duration, Percent, QuantityError, Rate, Size
 from qoslab.system.plugins import PluginRegistry
@@ -110,301 +110,148 @@ def _metric_problems(name: str, value: object) -> Iterator[str]:
 _MAX_NAME_LENGTH = frozenset({"rtt.max", "jitter.max", "jitter.back.max", "interface.delay.max"})
 
 
-def _selector_text(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
-    return tuple(Metric(*row, selector, depends_on_one_packet=row[0] in _MAX_NAME_LENGTH) for row in rows)
+_METRIC_TABLE = """
+[traffic]
+goodput.sum b/s total goodput: TCP or UDP payload received by all flows, from the first start to the last end
+goodput.steady b/s total goodput without the warm-up (docs/reference/statistics.md)
+goodput.together b/s total goodput while all traffic entries of the arm were sending
+goodput.warm_up ms duration of the warm-up: time until the goodput was steady
+goodput.flow.min b/s goodput of the slowest flow
+goodput.flow.max b/s goodput of the fastest flow
+goodput.flow.second_min b/s goodput of the second-slowest flow
+goodput.flow.second_max b/s goodput of the second-fastest flow
+goodput.flow.median b/s median goodput of the flows
+goodput.share fraction bytes received relative to those of all traffic in the arm
+goodput.of_pir fraction goodput relative to the rate of the only policer, in IP bytes; at most 96.5 % with full packets
+    (MSS 1448)
+goodput.of_pir.ip fraction IP bytes of the packets that carry the goodput, relative to the rate of the only policer; at
+    most 100 %
+goodput.of_pir.steady fraction steady goodput relative to the rate of the only policer, without the initial burst from
+    a full bucket
+goodput.of_bottleneck fraction goodput relative to the lowest rate on the path, of a policer or a link, in IP bytes
+goodput.spread ratio goodput of the fastest flow divided by that of the slowest flow
+fairness.jain index Jain's fairness index of the flows' goodputs while all of them ran; 1 means equal shares
+tcp.transfer_time_ratio ratio TCP transfer time ratio (RFC 6349): actual divided by ideal transfer time at the lowest
+    rate on the path
+tcp.efficiency fraction TCP efficiency (RFC 6349): payload received relative to payload received plus payload
+    retransmitted
+tcp.buffer_delay fraction buffer delay (RFC 6349): increase of the mean round-trip time over that of the idle path,
+    relative to the latter
+tcp.rtt ms mean round-trip time measured by the senders' TCP, averaged over the streams
+datagrams.lost packets lost UDP datagrams
+datagrams.loss fraction UDP loss: lost datagrams relative to sent datagrams
+datagrams.jitter ms UDP jitter at the receiver (RFC 3550), maximum of the flows
+datagrams.delay.p50 ms median one-way delay of UDP datagrams, maximum of the flows
+datagrams.delay.p99 ms 99th percentile of the one-way delay, maximum of the flows
+datagrams.delay.max ms maximum one-way delay of UDP datagrams
+voice.r index rating R of calls (ITU-T G.107), minimum of the calls; 93.2 without impairments
+voice.mos index estimated mean opinion score of calls (ITU-T G.107), minimum of the calls: 1 to 4.5
+pages.complete count complete pages of web users and other sources with pauses over TCP
+pages.time.mean ms mean time from the start of a page until its last byte arrives
+pages.time.max ms maximum time from the start of a page until its last byte arrives
+conversation.depth packets packets queued in the conversations of weighted fair queueing: median of the readings with a
+    queue, over the last two thirds of the traffic time
+conversation.weight count weight of the conversations in show queue, if all had the same weight
+[host]
+tcp.retransmits packets TCP segments retransmitted by the sending hosts
+tcp.retransmitted B TCP payload retransmitted by the sending hosts, assuming full segments
+tcp.timeouts count TCP retransmission timeouts of the sending hosts
+[probe]
+rtt.min ms minimum round-trip time
+rtt.avg ms mean round-trip time, truncated to milliseconds as in IP SLA
+rtt.p50 ms median round-trip time of single packets
+rtt.max ms maximum round-trip time
+rtt.count packets probe packets answered in time
+jitter.min ms minimum source-to-destination jitter; IOS output of 2008 omits zeros
+jitter.avg ms mean source-to-destination jitter
+jitter.max ms maximum source-to-destination jitter
+jitter.back.min ms minimum destination-to-source jitter, without zeros
+jitter.back.avg ms mean destination-to-source jitter
+jitter.back.max ms maximum destination-to-source jitter
+[captures]
+limiter.rate b/s rate of the limiter between two captures, in bits of frames without FCS
+limiter.burst B burst size of the limiter between two captures, in bytes of frames without FCS
+limiter.interval ms interval Tc of the shaper between two captures
+limiter.queue packets packets queued in the limiter when a packet was tail-dropped, median
+limiter.ahead packets maximum number of packets that delay a packet of a preferred class
+[interface]
+interface.drops packets output drops of the interface during the traffic time (Total output drops)
+interface.delay.mean ms mean queueing delay, from arrival at the output interface to the start of transmission
+interface.delay.p50 ms median queueing delay; with several interfaces the maximum of them
+interface.delay.p99 ms 99th percentile of the queueing delay
+interface.delay.max ms maximum queueing delay
+[queue]
+queue.drops packets frames dropped by the egress queue of a switch port during the traffic time
+queue.enqueued packets frames accepted by the egress queue of a switch port during the traffic time
+[class]
+police.bc B committed burst (Bc) of the policer
+police.conformed_packets packets packets that conformed to the policer
+police.exceeded_packets packets packets that exceeded the policer
+police.conformed_bytes B bytes of the packets that conformed, as counted by the policer
+police.exceeded_bytes B bytes of the packets that exceeded, as counted by the policer
+police.conformed_rate b/s conform rate shown by the router
+police.exceeded_rate b/s exceed rate shown by the router
+police.exceed_share fraction exceeded packets relative to all policed packets; violating packets are not included
+police.violate_share fraction violating packets relative to all policed packets
+police.without_tokens_share fraction exceeding and violating packets relative to all policed packets
+police.tokens_lost B tokens lost to a full bucket while there was demand
+police.tokens_lost.longest ms longest time during which tokens overflowed at every arrival; with several policers the
+    maximum of them
+police.bucket.mean B mean size of a dynamic bucket over the traffic time
+police.bucket.mean_ms ms mean size of a dynamic bucket, as time at the CIR
+police.bucket.p95 B 95th percentile of the size of a dynamic bucket, sampled once a second
+police.bucket.p95_ms ms 95th percentile of the size of a dynamic bucket, as time at the CIR
+police.bucket.final B final size of a dynamic bucket
+police.bucket.final_ms ms final size of a dynamic bucket, as time at the CIR
+police.bucket.late B mean size of a dynamic bucket over the second half of the traffic time
+police.bucket.growths count number of times a dynamic bucket grew
+police.bucket.shrinks count number of times a dynamic bucket shrank
+police.bucket.settled ms time until the size of a dynamic bucket was first within 20 % of its mean over the second half
+shape.byte_limit B byte limit of the shaper, (Bc + Be) / 8 (Byte Limit column)
+shape.sustain_bits bit committed burst Bc of the shaper (Sustain bits/int column)
+shape.excess_bits bit excess burst Be of the shaper (Excess bits/int column)
+shape.interval_ms ms interval Tc of the shaper (Interval column)
+shape.increment_bytes B increment of the shaper, Bc / 8 (Increment column)
+shape.sent_packets packets packets sent by the shaper
+shape.sent_bytes B bytes sent by the shaper, as it counts them
+shape.delayed_packets packets packets delayed by the shaper: sent after waiting in its queue
+shape.delayed_bytes B bytes delayed by the shaper: sent after waiting in its queue
+shape.queue_depth.during packets packets in the shaping queue during the traffic
+shape.active.during flag shaping active during the traffic: 1 yes, 0 no
+class.packets packets packets classified into the class
+class.bytes B bytes classified into the class, as counted by the router
+class.offered b/s offered rate of the class, over the last two thirds of the traffic time
+class.dropped b/s drop rate of the class, over the last two thirds of the traffic time
+class.passed b/s rate of the packets that left the class, over the last two thirds of the traffic time
+class.share fraction rate that left the class relative to the rate that left all classes of its policy
+class.line_share fraction share of the line's time used by the class, framing included, over the last two thirds of the
+    traffic time
+class.drops packets packets dropped by the class
+class.ecn_marks packets packets that the class marked with congestion experienced (ECN) instead of dropping them
+class.queue_delay ms queueing delay measured by the active queue management of the class: median of the readings over
+    the last two thirds of the traffic time
+class.offered.during b/s offered rate shown by the router during the traffic
+class.dropped.during b/s drop rate shown by the router during the traffic
+class.passed.during b/s offered rate minus drop rate shown by the router during the traffic
+class.share.during fraction class.passed.during of the class relative to that of all classes of its policy
+class.drops.during packets packets dropped by the class up to a reading during the traffic
+class.queue_depth.during packets packets in the queue of the class during the traffic; in HQF output including the
+    transmit ring and the line
+"""
+"""Name, unit and description of each metric, by selector."""
 
 
-_METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        *_selector_text(
-            "traffic",
-            (
-                (
-                    "goodput.sum",
-                    "b/s",
-                    "total goodput: TCP or UDP payload received by all flows, from the first start to the last end",
-                ),
-                ("goodput.steady", "b/s", "total goodput without the warm-up (docs/reference/statistics.md)"),
-                (
-                    "goodput.together",
-                    "b/s",
-                    "total goodput while all traffic entries of the arm were sending",
-                ),
-                ("goodput.warm_up", "ms", "duration of the warm-up: time until the goodput was steady"),
-                ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
-                ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
-                ("goodput.flow.second_min", "b/s", "goodput of the second-slowest flow"),
-                ("goodput.flow.second_max", "b/s", "goodput of the second-fastest flow"),
-                ("goodput.flow.median", "b/s", "median goodput of the flows"),
-                ("goodput.share", "fraction", "bytes received relative to those of all traffic in the arm"),
-                (
-                    "goodput.of_pir",
-                    "fraction",
-                    "goodput relative to the rate of the only policer, in IP bytes; at most 96.5 % "
-                    "with full packets (MSS 1448)",
-                ),
-                (
-                    "goodput.of_pir.ip",
-                    "fraction",
-                    "IP bytes of the packets that carry the goodput, relative to the rate of the only policer; "
-                    "at most 100 %",
-                ),
-                (
-                    "goodput.of_pir.steady",
-                    "fraction",
-                    "steady goodput relative to the rate of the only policer, without the initial burst from a "
-                    "full bucket",
-                ),
-                (
-                    "goodput.of_bottleneck",
-                    "fraction",
-                    "goodput relative to the lowest rate on the path, of a policer or a link, in IP bytes",
-                ),
-                ("goodput.spread", "ratio", "goodput of the fastest flow divided by that of the slowest flow"),
-                (
-                    "fairness.jain",
-                    "index",
-                    "Jain's fairness index of the flows' goodputs while all of them ran; 1 means equal shares",
-                ),
-                (
-                    "tcp.transfer_time_ratio",
-                    "ratio",
-                    "TCP transfer time ratio (RFC 6349): actual divided by ideal transfer time at the lowest "
-                    "rate on the path",
-                ),
-                (
-                    "tcp.efficiency",
-                    "fraction",
-                    "TCP efficiency (RFC 6349): payload received relative to payload received plus payload "
-                    "retransmitted",
-                ),
-                (
-                    "tcp.buffer_delay",
-                    "fraction",
-                    "buffer delay (RFC 6349): increase of the mean round-trip time over that of the idle path, "
-                    "relative to the latter",
-                ),
-                ("tcp.rtt", "ms", "mean round-trip time measured by the senders' TCP, averaged over the streams"),
-                ("datagrams.lost", "packets", "lost UDP datagrams"),
-                ("datagrams.loss", "fraction", "UDP loss: lost datagrams relative to sent datagrams"),
-                ("datagrams.jitter", "ms", "UDP jitter at the receiver (RFC 3550), maximum of the flows"),
-                ("datagrams.delay.p50", "ms", "median one-way delay of UDP datagrams, maximum of the flows"),
-                ("datagrams.delay.p99", "ms", "99th percentile of the one-way delay, maximum of the flows"),
-                ("datagrams.delay.max", "ms", "maximum one-way delay of UDP datagrams"),
-                ("voice.r", "index", "rating R of calls (ITU-T G.107), minimum of the calls; 93.2 without impairments"),
-                (
-                    "voice.mos",
-                    "index",
-                    "estimated mean opinion score of calls (ITU-T G.107), minimum of the calls: 1 to 4.5",
-                ),
-                ("pages.complete", "count", "complete pages of web users and other sources with pauses over TCP"),
-                ("pages.time.mean", "ms", "mean time from the start of a page until its last byte arrives"),
-                ("pages.time.max", "ms", "maximum time from the start of a page until its last byte arrives"),
-                (
-                    "conversation.depth",
-                    "packets",
-                    "packets queued in the conversations of weighted fair queueing: median of the readings with "
-                    "a queue, over the last two thirds of the traffic time",
-                ),
-                (
-                    "conversation.weight",
-                    "count",
-                    "weight of the conversations in show queue, if all had the same weight",
-                ),
-            ),
-        ),
-        *_selector_text(
-            "host",
-            (
-                ("tcp.retransmits", "packets", "TCP segments retransmitted by the sending hosts"),
-                ("tcp.retransmitted", "B", "TCP payload retransmitted by the sending hosts, assuming full segments"),
-                ("tcp.timeouts", "count", "TCP retransmission timeouts of the sending hosts"),
-            ),
-        ),
-        *_selector_text(
-            "probe",
-            (
-                ("rtt.min", "ms", "minimum round-trip time"),
-                ("rtt.avg", "ms", "mean round-trip time, truncated to milliseconds as in IP SLA"),
-                ("rtt.p50", "ms", "median round-trip time of single packets"),
-                ("rtt.max", "ms", "maximum round-trip time"),
-                ("rtt.count", "packets", "probe packets answered in time"),
-                ("jitter.min", "ms", "minimum source-to-destination jitter; IOS output of 2008 omits zeros"),
-                ("jitter.avg", "ms", "mean source-to-destination jitter"),
-                ("jitter.max", "ms", "maximum source-to-destination jitter"),
-                ("jitter.back.min", "ms", "minimum destination-to-source jitter, without zeros"),
-                ("jitter.back.avg", "ms", "mean destination-to-source jitter"),
-                ("jitter.back.max", "ms", "maximum destination-to-source jitter"),
-            ),
-        ),
-        *_selector_text(
-            "captures",
-            (
-                (
-                    "limiter.rate",
-                    "b/s",
-                    "rate of the limiter between two captures, in bits of frames without FCS",
-                ),
-                (
-                    "limiter.burst",
-                    "B",
-                    "burst size of the limiter between two captures, in bytes of frames without FCS",
-                ),
-                ("limiter.interval", "ms", "interval Tc of the shaper between two captures"),
-                ("limiter.queue", "packets", "packets queued in the limiter when a packet was tail-dropped, median"),
-                ("limiter.ahead", "packets", "maximum number of packets that delay a packet of a preferred class"),
-            ),
-        ),
-        *_selector_text(
-            "interface",
-            (
-                (
-                    "interface.drops",
-                    "packets",
-                    "output drops of the interface during the traffic time (Total output drops)",
-                ),
-                (
-                    "interface.delay.mean",
-                    "ms",
-                    "mean queueing delay, from arrival at the output interface to the start of transmission",
-                ),
-                (
-                    "interface.delay.p50",
-                    "ms",
-                    "median queueing delay; with several interfaces the maximum of them",
-                ),
-                ("interface.delay.p99", "ms", "99th percentile of the queueing delay"),
-                ("interface.delay.max", "ms", "maximum queueing delay"),
-            ),
-        ),
-        *_selector_text(
-            "queue",
-            (
-                (
-                    "queue.drops",
-                    "packets",
-                    "frames dropped by the egress queue of a switch port during the traffic time",
-                ),
-                (
-                    "queue.enqueued",
-                    "packets",
-                    "frames accepted by the egress queue of a switch port during the traffic time",
-                ),
-            ),
-        ),
-        *_selector_text(
-            "class",
-            (
-                ("police.bc", "B", "committed burst (Bc) of the policer"),
-                ("police.conformed_packets", "packets", "packets that conformed to the policer"),
-                ("police.exceeded_packets", "packets", "packets that exceeded the policer"),
-                ("police.conformed_bytes", "B", "bytes of the packets that conformed, as counted by the policer"),
-                ("police.exceeded_bytes", "B", "bytes of the packets that exceeded, as counted by the policer"),
-                ("police.conformed_rate", "b/s", "conform rate shown by the router"),
-                ("police.exceeded_rate", "b/s", "exceed rate shown by the router"),
-                (
-                    "police.exceed_share",
-                    "fraction",
-                    "exceeded packets relative to all policed packets; violating packets are not included",
-                ),
-                ("police.violate_share", "fraction", "violating packets relative to all policed packets"),
-                (
-                    "police.without_tokens_share",
-                    "fraction",
-                    "exceeding and violating packets relative to all policed packets",
-                ),
-                ("police.tokens_lost", "B", "tokens lost to a full bucket while there was demand"),
-                (
-                    "police.tokens_lost.longest",
-                    "ms",
-                    "longest time during which tokens overflowed at every arrival; with several policers the "
-                    "maximum of them",
-                ),
-                ("police.bucket.mean", "B", "mean size of a dynamic bucket over the traffic time"),
-                ("police.bucket.mean_ms", "ms", "mean size of a dynamic bucket, as time at the CIR"),
-                ("police.bucket.p95", "B", "95th percentile of the size of a dynamic bucket, sampled once a second"),
-                ("police.bucket.p95_ms", "ms", "95th percentile of the size of a dynamic bucket, as time at the CIR"),
-                ("police.bucket.final", "B", "final size of a dynamic bucket"),
-                ("police.bucket.final_ms", "ms", "final size of a dynamic bucket, as time at the CIR"),
-                ("police.bucket.late", "B", "mean size of a dynamic bucket over the second half of the traffic time"),
-                ("police.bucket.growths", "count", "number of times a dynamic bucket grew"),
-                ("police.bucket.shrinks", "count", "number of times a dynamic bucket shrank"),
-                (
-                    "police.bucket.settled",
-                    "ms",
-                    "time until the size of a dynamic bucket was first within 20 % of its mean over the second half",
-                ),
-                ("shape.byte_limit", "B", "byte limit of the shaper, (Bc + Be) / 8 (Byte Limit column)"),
-                ("shape.sustain_bits", "bit", "committed burst Bc of the shaper (Sustain bits/int column)"),
-                ("shape.excess_bits", "bit", "excess burst Be of the shaper (Excess bits/int column)"),
-                ("shape.interval_ms", "ms", "interval Tc of the shaper (Interval column)"),
-                ("shape.increment_bytes", "B", "increment of the shaper, Bc / 8 (Increment column)"),
-                ("shape.sent_packets", "packets", "packets sent by the shaper"),
-                ("shape.sent_bytes", "B", "bytes sent by the shaper, as it counts them"),
-                ("shape.delayed_packets", "packets", "packets delayed by the shaper: sent after waiting in its queue"),
-                ("shape.delayed_bytes", "B", "bytes delayed by the shaper: sent after waiting in its queue"),
-                ("shape.queue_depth.during", "packets", "packets in the shaping queue during the traffic"),
-                ("shape.active.during", "flag", "shaping active during the traffic: 1 yes, 0 no"),
-                ("class.packets", "packets", "packets classified into the class"),
-                ("class.bytes", "B", "bytes classified into the class, as counted by the router"),
-                (
-                    "class.offered",
-                    "b/s",
-                    "offered rate of the class, over the last two thirds of the traffic time",
-                ),
-                ("class.dropped", "b/s", "drop rate of the class, over the last two thirds of the traffic time"),
-                (
-                    "class.passed",
-                    "b/s",
-                    "rate of the packets that left the class, over the last two thirds of the traffic time",
-                ),
-                (
-                    "class.share",
-                    "fraction",
-                    "rate that left the class relative to the rate that left all classes of its policy",
-                ),
-                (
-                    "class.line_share",
-                    "fraction",
-                    "share of the line's time used by the class, framing included, over the last two thirds of "
-                    "the traffic time",
-                ),
-                ("class.drops", "packets", "packets dropped by the class"),
-                (
-                    "class.ecn_marks",
-                    "packets",
-                    "packets that the class marked with congestion experienced (ECN) instead of dropping them",
-                ),
-                (
-                    "class.queue_delay",
-                    "ms",
-                    "queueing delay measured by the active queue management of the class: median of the "
-                    "readings over the last two thirds of the traffic time",
-                ),
-                ("class.offered.during", "b/s", "offered rate shown by the router during the traffic"),
-                ("class.dropped.during", "b/s", "drop rate shown by the router during the traffic"),
-                (
-                    "class.passed.during",
-                    "b/s",
-                    "offered rate minus drop rate shown by the router during the traffic",
-                ),
-                (
-                    "class.share.during",
-                    "fraction",
-                    "class.passed.during of the class relative to that of all classes of its policy",
-                ),
-                ("class.drops.during", "packets", "packets dropped by the class up to a reading during the traffic"),
-                (
-                    "class.queue_depth.during",
-                    "packets",
-                    "packets in the queue of the class during the traffic; in HQF output including the transmit "
-                    "ring and the line",
-                ),
-            ),
-        ),
-    )
-}
+def _parse_metrics(table: str) -> Iterator[Metric]:
+    """Yield the metrics of a table; an indented line continues a description."""
+    for section in table.replace("\n    ", " ").strip().removeprefix("[").split("\n["):
+        selector, *rows = section.splitlines()
+        for row in rows:
+            name, unit, description = row.split(" ", 2)
+            kind = cast(Selector, selector.removesuffix("]"))
+            yield Metric(name, cast(Unit, unit), description, kind, depends_on_one_packet=name in _MAX_NAME_LENGTH)
+
+
+_METRICS: dict[str, Metric] = {metric.name: metric for metric in _parse_metrics(_METRIC_TABLE)}
 METRICS: PluginRegistry[Metric] = PluginRegistry("metrics", _METRICS, _metric_problems)
 """Metrics by name; those after ours come from packages (docs/internals/extending.md)."""
 

@@ -31,8 +31,6 @@ from qoslab.results.columns import Columns
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import CellSummary
 
-_CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
-
 AGAIN = "`qoslab report` recomputes the tables"
 FILE_MOST = 4 * 2**30
 """Maximum size of a table's file, in bytes."""
@@ -50,300 +48,121 @@ PARAMETER = "matrix."
 """Prefix of parameter columns: `matrix.rtt`."""
 
 
-def _counted(name: str) -> list[tuple[str, pa.DataType]]:
-    return [(f"{name}_packets", pa.int64()), (f"{name}_bytes", pa.int64())]
+_CELL = "arm:text repetition:int cell:text"
+_DROPS = " ".join(f"drops_{reason}:counted" for reason in DROP_REASONS)
+_TYPES = {"text": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_PARTS = {"counted": "_packets:int _bytes:int", "rated": "_packets:int _bytes:int _rate_bps:float"}
+"""Columns that a name stands for, by its kind."""
 
 
-def _rated(name: str) -> list[tuple[str, pa.DataType]]:
-    return [*_counted(name), (f"{name}_rate_bps", pa.float64())]
+def _table_schema(columns: str) -> pa.Schema:
+    """Return the schema of columns `name:type`; `CELL` is the columns that identify a cell."""
+    found = []
+    for column in columns.replace("CELL", _CELL).split():
+        name, kind = column.split(":")
+        for part in _PARTS.get(kind, f":{kind}").split():
+            ending, _, type_name = part.partition(":")
+            found.append((name + ending, _TYPES[type_name]))
+    return pa.schema(found)
 
 
 SCHEMAS: dict[str, pa.Schema] = {
-    "flows": pa.schema(
-        [
-            *_CELL,
-            ("traffic", pa.string()),
-            ("offset_s", pa.float64()),
-            ("tool", pa.string()),
-            ("protocol", pa.string()),
-            ("stream", pa.int64()),
-            ("local_port", pa.int64()),
-            ("seconds", pa.float64()),
-            ("bytes", pa.int64()),
-            ("goodput_bps", pa.float64()),
-            ("sender_bps", pa.float64()),
-            ("retransmits", pa.int64()),
-            ("mss_bytes", pa.int64()),
-            ("rtt_mean_ms", pa.float64()),
-            ("datagrams", pa.int64()),
-            ("lost", pa.int64()),
-            ("jitter_ms", pa.float64()),
-            ("delay_p50_ms", pa.float64()),
-            ("delay_p99_ms", pa.float64()),
-            ("delay_max_ms", pa.float64()),
-            ("voice_r", pa.float64()),
-            ("pages", pa.int64()),
-            ("page_mean_ms", pa.float64()),
-            ("page_max_ms", pa.float64()),
-        ]
+    "flows": _table_schema(
+        """
+        CELL traffic:text offset_s:float tool:text protocol:text stream:int local_port:int seconds:float bytes:int
+        goodput_bps:float sender_bps:float retransmits:int mss_bytes:int rtt_mean_ms:float datagrams:int lost:int
+        jitter_ms:float delay_p50_ms:float delay_p99_ms:float delay_max_ms:float voice_r:float pages:int
+        page_mean_ms:float page_max_ms:float
+        """
     ),
-    "hosts": pa.schema(
-        [
-            *_CELL,
-            ("host", pa.string()),
-            ("sends", pa.bool_()),
-            ("sent_segments", pa.int64()),
-            ("retransmitted_segments", pa.int64()),
-            ("timeouts", pa.int64()),
-        ]
+    "hosts": _table_schema("CELL host:text sends:bool sent_segments:int retransmitted_segments:int timeouts:int"),
+    "probes": _table_schema(
+        """
+        CELL probe:text rtt_count:int rtt_p50_ms:float rtt_min_ms:int rtt_avg_ms:int rtt_max_ms:int jitter_min_ms:int
+        jitter_avg_ms:int jitter_max_ms:int jitter_back_min_ms:int jitter_back_avg_ms:int jitter_back_max_ms:int
+        """
     ),
-    "probes": pa.schema(
-        [
-            *_CELL,
-            ("probe", pa.string()),
-            ("rtt_count", pa.int64()),
-            ("rtt_p50_ms", pa.float64()),
-            *(
-                (f"{name}_{part}_ms", pa.int64())
-                for name in ("rtt", "jitter", "jitter_back")
-                for part in ("min", "avg", "max")
-            ),
-        ]
+    "intervals": _table_schema(
+        """
+        CELL traffic:text offset_s:float stream:int start_s:float end_s:float bytes:int bps:float
+        """
     ),
-    "intervals": pa.schema(
-        [
-            *_CELL,
-            ("traffic", pa.string()),
-            ("offset_s", pa.float64()),
-            ("stream", pa.int64()),
-            ("start_s", pa.float64()),
-            ("end_s", pa.float64()),
-            ("bytes", pa.int64()),
-            ("bps", pa.float64()),
-        ]
+    "packets_io": _table_schema("CELL capture:text flow:text time_s:float bytes:int packets:int"),
+    "limiters": _table_schema(
+        """
+        CELL before:text after:text dscp:int kind:text rate_bps:float burst_bytes:float interval_ms:float
+        queue_packets:float ahead_packets:float unexplained:int
+        """
     ),
-    "packets_io": pa.schema(
-        [
-            *_CELL,
-            ("capture", pa.string()),
-            ("flow", pa.string()),
-            ("time_s", pa.float64()),
-            ("bytes", pa.int64()),
-            ("packets", pa.int64()),
-        ]
+    "classes": _table_schema(
+        f"""
+        CELL device:text interface:text direction:text policy:text class:text time_s:float time_error_s:float
+        packets:int bytes:int offered_rate_bps:float drop_rate_bps:float {_DROPS}
+        bandwidth_kbps:float bandwidth_percent:float bandwidth_remaining_percent:float
+        bandwidth_remaining_ratio:float priority_unit:text priority_kbps:float priority_percent:float
+        priority_burst_bytes:int priority_level:int police_form:text police_cir_bps:float police_cir_percent:float
+        police_bc_bytes:float police_pir_bps:float police_pir_percent:float police_be_bytes:float
+        police_conformed:rated police_exceeded:rated police_violated:rated police_tokens_lost_bytes:float
+        police_tokens_lost_longest_ns:int police_dynamic_bucket_bytes:float police_dynamic_level_bytes:float
+        police_dynamic_mean_bucket_bytes:float police_dynamic_growths:int police_dynamic_shrinks:int
+        police_dynamic_overflow_bytes:float police_dynamic_most_overflow_bytes:float shape_mode:text
+        shape_cir_bps:float shape_percent:float shape_target_bps:float shape_bc_bits:float shape_be_bits:float
+        shape_interval_ms:float shape_byte_limit:float shape_increment_bytes:float shape_active:bool shape_sent:counted
+        shape_delayed:counted queue_discipline:text queue_limit:counted queue_limit_ms:int queue_depth:counted
+        queue_in_ring_packets:int queue_per_flow_limit:int queue_flows:int queue_max_flows:int queue_delay_ns:int
+        queue_delay_peak_ns:int queue_delay_base_ns:int queue_output:counted queue_congested:counted
+        random_detect_mean_depth:float random_detect_ecn_mark:counted
+        """
     ),
-    "limiters": pa.schema(
-        [
-            *_CELL,
-            ("before", pa.string()),
-            ("after", pa.string()),
-            ("dscp", pa.int64()),
-            ("kind", pa.string()),
-            ("rate_bps", pa.float64()),
-            ("burst_bytes", pa.float64()),
-            ("interval_ms", pa.float64()),
-            ("queue_packets", pa.float64()),
-            ("ahead_packets", pa.float64()),
-            ("unexplained", pa.int64()),
-        ]
+    "interfaces": _table_schema(
+        """
+        CELL device:text interface:text time_s:float time_error_s:float enabled:bool load_interval_s:int
+        line_rate_bps:float input:rated input_rate_pps:float input_drops:int output:rated output_rate_pps:float
+        output_drops:int queue_strategy:text queue_depth:int queue_limit:int queue_drops:int queue_conversations:int
+        queue_max_conversations:int queue_max_active_conversations:int queue_threshold:int
+        queue_available_bandwidth_kbps:int tx_ring_limit:int tx_ring_depth:int queueing_delay_packets:int
+        queueing_delay_mean_ns:float queueing_delay_p50_ns:float queueing_delay_p99_ns:float
+        queueing_delay_max_ns:float denied_input:counted denied_output:counted link_input_lost:counted
+        link_input_in_flight:int link_output_lost:counted link_output_in_flight:int
+        """
     ),
-    "classes": pa.schema(
-        [
-            *_CELL,
-            ("device", pa.string()),
-            ("interface", pa.string()),
-            ("direction", pa.string()),
-            ("policy", pa.string()),
-            ("class", pa.string()),
-            ("time_s", pa.float64()),
-            ("time_error_s", pa.float64()),
-            ("packets", pa.int64()),
-            ("bytes", pa.int64()),
-            ("offered_rate_bps", pa.float64()),
-            ("drop_rate_bps", pa.float64()),
-            *(column for reason in DROP_REASONS for column in _counted(f"drops_{reason}")),
-            ("bandwidth_kbps", pa.float64()),
-            ("bandwidth_percent", pa.float64()),
-            ("bandwidth_remaining_percent", pa.float64()),
-            ("bandwidth_remaining_ratio", pa.float64()),
-            ("priority_unit", pa.string()),
-            ("priority_kbps", pa.float64()),
-            ("priority_percent", pa.float64()),
-            ("priority_burst_bytes", pa.int64()),
-            ("priority_level", pa.int64()),
-            ("police_form", pa.string()),
-            ("police_cir_bps", pa.float64()),
-            ("police_cir_percent", pa.float64()),
-            ("police_bc_bytes", pa.float64()),
-            ("police_pir_bps", pa.float64()),
-            ("police_pir_percent", pa.float64()),
-            ("police_be_bytes", pa.float64()),
-            *_rated("police_conformed"),
-            *_rated("police_exceeded"),
-            *_rated("police_violated"),
-            ("police_tokens_lost_bytes", pa.float64()),
-            ("police_tokens_lost_longest_ns", pa.int64()),
-            ("police_dynamic_bucket_bytes", pa.float64()),
-            ("police_dynamic_level_bytes", pa.float64()),
-            ("police_dynamic_mean_bucket_bytes", pa.float64()),
-            ("police_dynamic_growths", pa.int64()),
-            ("police_dynamic_shrinks", pa.int64()),
-            ("police_dynamic_overflow_bytes", pa.float64()),
-            ("police_dynamic_most_overflow_bytes", pa.float64()),
-            ("shape_mode", pa.string()),
-            ("shape_cir_bps", pa.float64()),
-            ("shape_percent", pa.float64()),
-            ("shape_target_bps", pa.float64()),
-            ("shape_bc_bits", pa.float64()),
-            ("shape_be_bits", pa.float64()),
-            ("shape_interval_ms", pa.float64()),
-            ("shape_byte_limit", pa.float64()),
-            ("shape_increment_bytes", pa.float64()),
-            ("shape_active", pa.bool_()),
-            *_counted("shape_sent"),
-            *_counted("shape_delayed"),
-            ("queue_discipline", pa.string()),
-            ("queue_limit_packets", pa.int64()),
-            ("queue_limit_bytes", pa.int64()),
-            ("queue_limit_ms", pa.int64()),
-            ("queue_depth_packets", pa.int64()),
-            ("queue_depth_bytes", pa.int64()),
-            ("queue_in_ring_packets", pa.int64()),
-            ("queue_per_flow_limit", pa.int64()),
-            ("queue_flows", pa.int64()),
-            ("queue_max_flows", pa.int64()),
-            ("queue_delay_ns", pa.int64()),
-            ("queue_delay_peak_ns", pa.int64()),
-            ("queue_delay_base_ns", pa.int64()),
-            *_counted("queue_output"),
-            *_counted("queue_congested"),
-            ("random_detect_mean_depth", pa.float64()),
-            *_counted("random_detect_ecn_mark"),
-        ]
+    "queues": _table_schema(
+        """
+        CELL device:text interface:text queue:int threshold:int time_s:float time_error_s:float enqueued:int
+        dropped:int
+        """
     ),
-    "interfaces": pa.schema(
-        [
-            *_CELL,
-            ("device", pa.string()),
-            ("interface", pa.string()),
-            ("time_s", pa.float64()),
-            ("time_error_s", pa.float64()),
-            ("enabled", pa.bool_()),
-            ("load_interval_s", pa.int64()),
-            ("line_rate_bps", pa.float64()),
-            *(
-                (f"{direction}_{counter}", kind)
-                for direction in ("input", "output")
-                for counter, kind in (
-                    ("packets", pa.int64()),
-                    ("bytes", pa.int64()),
-                    ("rate_bps", pa.float64()),
-                    ("rate_pps", pa.float64()),
-                    ("drops", pa.int64()),
-                )
-            ),
-            ("queue_strategy", pa.string()),
-            ("queue_depth", pa.int64()),
-            ("queue_limit", pa.int64()),
-            ("queue_drops", pa.int64()),
-            ("queue_conversations", pa.int64()),
-            ("queue_max_conversations", pa.int64()),
-            ("queue_max_active_conversations", pa.int64()),
-            ("queue_threshold", pa.int64()),
-            ("queue_available_bandwidth_kbps", pa.int64()),
-            ("tx_ring_limit", pa.int64()),
-            ("tx_ring_depth", pa.int64()),
-            ("queueing_delay_packets", pa.int64()),
-            *((f"queueing_delay_{name}_ns", pa.float64()) for name in ("mean", "p50", "p99", "max")),
-            *_counted("denied_input"),
-            *_counted("denied_output"),
-            *_counted("link_input_lost"),
-            ("link_input_in_flight", pa.int64()),
-            *_counted("link_output_lost"),
-            ("link_output_in_flight", pa.int64()),
-        ]
+    "conversations": _table_schema(
+        """
+        CELL device:text interface:text conversation:int traffic:text time_s:float time_error_s:float depth_packets:int
+        weight:int drops:int
+        """
     ),
-    "queues": pa.schema(
-        [
-            *_CELL,
-            ("device", pa.string()),
-            ("interface", pa.string()),
-            ("queue", pa.int64()),
-            ("threshold", pa.int64()),
-            ("time_s", pa.float64()),
-            ("time_error_s", pa.float64()),
-            ("enqueued", pa.int64()),
-            ("dropped", pa.int64()),
-        ]
+    "health": _table_schema(
+        """
+        CELL device:text received:int transmitted:int lost_input:int lateness_p50_ns:float lateness_p99_ns:float
+        lateness_p999_ns:float lateness_max_ns:float late_over_budget:int behind_ns:int budget_ns:int
+        """
     ),
-    "conversations": pa.schema(
-        [
-            *_CELL,
-            ("device", pa.string()),
-            ("interface", pa.string()),
-            ("conversation", pa.int64()),
-            ("traffic", pa.string()),
-            ("time_s", pa.float64()),
-            ("time_error_s", pa.float64()),
-            ("depth_packets", pa.int64()),
-            ("weight", pa.int64()),
-            ("drops", pa.int64()),
-        ]
+    "averages": _table_schema(
+        """
+        title:text arm:text each:text condition:text metric:text unit:text statistic:text published:float value:float
+        low:float high:float over:text cells:int excluded:int unmeasured:int lowest:float lowest_cell:text
+        highest:float highest_cell:text tolerance:text reason:text verdict:text reproduction:text explanation:text
+        """
     ),
-    "health": pa.schema(
-        [
-            *_CELL,
-            ("device", pa.string()),
-            ("received", pa.int64()),
-            ("transmitted", pa.int64()),
-            ("lost_input", pa.int64()),
-            ("lateness_p50_ns", pa.float64()),
-            ("lateness_p99_ns", pa.float64()),
-            ("lateness_p999_ns", pa.float64()),
-            ("lateness_max_ns", pa.float64()),
-            ("late_over_budget", pa.int64()),
-            ("behind_ns", pa.int64()),
-            ("budget_ns", pa.int64()),
-        ]
+    "pairs": _table_schema(
+        """
+        title:text arm:text metric:text unit:text parameter:text first:text second:text cell:text first_value:float
+        second_value:float difference:float low:float high:float winner:text first_folder:text second_folder:text
+        published:text
+        """
     ),
-    "averages": pa.schema(
-        [
-            *((name, pa.string()) for name in ("title", "arm", "each", "condition", "metric", "unit", "statistic")),
-            *((name, pa.float64()) for name in ("published", "value", "low", "high")),
-            ("over", pa.string()),
-            ("cells", pa.int64()),
-            ("excluded", pa.int64()),
-            ("unmeasured", pa.int64()),
-            ("lowest", pa.float64()),
-            ("lowest_cell", pa.string()),
-            ("highest", pa.float64()),
-            ("highest_cell", pa.string()),
-            *((name, pa.string()) for name in ("tolerance", "reason", "verdict", "reproduction", "explanation")),
-        ]
-    ),
-    "pairs": pa.schema(
-        [
-            *(
-                (name, pa.string())
-                for name in ("title", "arm", "metric", "unit", "parameter", "first", "second", "cell")
-            ),
-            *((name, pa.float64()) for name in ("first_value", "second_value", "difference", "low", "high")),
-            *((name, pa.string()) for name in ("winner", "first_folder", "second_folder", "published")),
-        ]
-    ),
-    "metrics": pa.schema(
-        [
-            *_CELL,
-            ("metric", pa.string()),
-            ("unit", pa.string()),
-            ("value", pa.float64()),
-            # Maximum error, if it comes from readings with instants or bytes that are not known exactly.
-            ("error", pa.float64()),
-            # Reason of a missing value, if the metric applies and a part of it is unknown.
-            ("missing", pa.string()),
-        ]
-    ),
+    "metrics": _table_schema("CELL metric:text unit:text value:float error:float missing:text"),
 }
+"""Columns of the tables. In `metrics`, `error` is the maximum error of a value from readings with instants or bytes
+that are not known exactly, and `missing` the reason of a missing value if the metric applies.
+"""
 
 
 NEVER_NULL = frozenset({"packets_io"})
@@ -476,7 +295,7 @@ def conform(name: str, table: pd.DataFrame) -> pd.DataFrame:
     column.
     """
     known = columns(name)
-    own = len(_CELL)
+    own = len(_CELL.split())
     return table[[*known[:own], *parameter_columns(table), *known[own:]]].reset_index(drop=True)
 
 
