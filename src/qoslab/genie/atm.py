@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from qoslab.genie.line_patterns import line_pattern
 
 Values = dict[str, Any]
 
-_HEAD = re.compile(r"(?P<interface>[A-Z]\S*): VCD: (?P<vcd>\d+), VPI: (?P<vpi>\d+), VCI: (?P<vci>\d+)")
+_HEAD = line_pattern(r"(?P<interface>[A-Z]\S*): VCD: <vcd>, VPI: <vpi>, VCI: <vci>")
 _LINES = [
-    re.compile(r"(?:(?P<category>[A-Z-]+), )?PeakRate: (?P<peak_kbps>\d+)"),
-    re.compile(
-        r"(?:(?P<category>[A-Z-]+), )?PeakRate: (?P<peak_kbps>\d+), Average Rate: (?P<sustainable_kbps>\d+),"
-        r" Burst Cells: (?P<burst_cells>\d+)"
+    line_pattern(r"(?:(?P<category>[A-Z-]+), )?PeakRate: <peak_kbps>"),
+    line_pattern(
+        r"(?:(?P<category>[A-Z-]+), )?PeakRate: <peak_kbps>, Average Rate: <sustainable_kbps>,"
+        r" Burst Cells: <burst_cells>"
     ),
-    re.compile(r"(?P<encapsulation>AAL5-[^,]+), .*"),
-    re.compile(r"VC TxRingLimit: (?P<tx_ring_limit>\d+)(?: particles)?"),
-    re.compile(
-        r"InPkts: (?P<in_packets>\d+), OutPkts: (?P<out_packets>\d+),"
-        r" InBytes: (?P<in_bytes>\d+), OutBytes: (?P<out_bytes>\d+)"
-    ),
-    re.compile(r"InPktDrops: (?P<in_drops>\d+), OutPktDrops: (?P<out_drops>\d+).*"),
-    re.compile(r"Status: (?P<status>\S+)"),
+    line_pattern(r"(?P<encapsulation>AAL5-[^,]+), .*"),
+    line_pattern(r"VC TxRingLimit: <tx_ring_limit>(?: particles)?"),
+    line_pattern(r"InPkts: <in_packets>, OutPkts: <out_packets>, InBytes: <in_bytes>, OutBytes: <out_bytes>"),
+    line_pattern(r"InPktDrops: <in_drops>, OutPktDrops: <out_drops>.*"),
+    line_pattern(r"Status: (?P<status>\S+)"),
 ]
 TEXTS = ("category", "encapsulation", "status")
 

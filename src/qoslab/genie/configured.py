@@ -13,46 +13,45 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from qoslab.genie.line_patterns import line_pattern
+
 Values = dict[str, Any]
 
-_N = r"\d+"
 _POLICE_WORDS = [
-    re.compile(rf"{pattern}(?= |$)")
+    line_pattern(rf"{pattern}(?= |$)")
     for pattern in (
         # after `police`; some releases print units after rates and bursts
-        rf"(?:cir )?(?P<cir_bps>{_N})(?: bps)?",
-        rf"cir percent (?P<cir_percent>{_N})",
-        rf"rate percent (?P<rate_percent>{_N})",
-        rf"rate (?P<rate>{_N})(?: bps)?",
-        rf"bc (?P<bc_ms>{_N}) ms",
-        rf"(?:bc|burst) (?P<cir_bc_bytes>{_N})(?: bytes)?",
-        rf"pir percent (?P<pir_percent>{_N})",
-        rf"(?:pir|peak-rate) (?P<pir>{_N})(?: bps)?",
-        rf"be (?P<be_ms>{_N}) ms",
-        rf"peak-burst (?P<pir_be_bytes>{_N})(?: bytes)?",
-        rf"be (?P<be_bytes>{_N})(?: bytes)?",
+        r"(?:cir )?<cir_bps>(?: bps)?",
+        r"cir percent <cir_percent>",
+        r"rate percent <rate_percent>",
+        r"rate <rate>(?: bps)?",
+        r"bc <bc_ms> ms",
+        r"(?:bc|burst) <cir_bc_bytes>(?: bytes)?",
+        r"pir percent <pir_percent>",
+        r"(?:pir|peak-rate) <pir>(?: bps)?",
+        r"be <be_ms> ms",
+        r"peak-burst <pir_be_bytes>(?: bytes)?",
+        r"be <be_bytes>(?: bytes)?",
     )
 ]
 
 _CLASS_LINES = [
-    re.compile(pattern)
+    line_pattern(pattern)
     for pattern in (
-        rf"priority (?P<priority_kbps>{_N}) \(kbps\).*",
-        rf"priority (?P<priority_percent>{_N}) \(%\).*",
-        rf"[Pp]riority [Ll]evel (?P<priority_levels>{_N}).*",
-        rf"[Bb]andwidth (?P<bandwidth_kbps>{_N}) \(kbps\)(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N})"
-        r" \(packets\))?",
-        rf"[Bb]andwidth (?P<bandwidth_percent>{_N}) \(%\)(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N})"
-        r" \(packets\))?",
-        rf"[Bb]andwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\)"
-        rf"(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
-        rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N})",
-        rf"queue-limit (?P<queue_limit_packets>{_N}) packets",
-        rf"queue-limit (?P<queue_limit_bytes>{_N}) bytes",
-        rf"queue-limit (?P<queue_limit_ms>{_N}) ms",
-        rf"cir (?P<cir_bps>{_N}) \(bps\)(?: bc (?P<bc_bits>{_N}) \(bits\))?(?: be (?P<be_bits>{_N}) \(bits\))?",
-        rf"Max\. Buffers Limit (?P<max_buffers_packets>{_N}) \(Packets\)",
-        rf"cir (?P<cir_percent>{_N})%(?: bc (?P<bc_msec>{_N}) \(msec\))?(?: be (?P<be_msec>{_N}) \(msec\))?",
+        r"priority <priority_kbps> \(kbps\).*",
+        r"priority <priority_percent> \(%\).*",
+        r"[Pp]riority [Ll]evel <priority_levels>.*",
+        r"[Bb]andwidth <bandwidth_kbps> \(kbps\)(?: Max Threshold <bandwidth_max_threshold_packets> \(packets\))?",
+        r"[Bb]andwidth <bandwidth_percent> \(%\)(?: Max Threshold <bandwidth_max_threshold_packets> \(packets\))?",
+        r"[Bb]andwidth remaining <bandwidth_remaining_percent> \(%\)"
+        r"(?: Max Threshold <bandwidth_max_threshold_packets> \(packets\))?",
+        r"bandwidth remaining ratio <bandwidth_remaining_ratio>",
+        r"queue-limit <queue_limit_packets> packets",
+        r"queue-limit <queue_limit_bytes> bytes",
+        r"queue-limit <queue_limit_ms> ms",
+        r"cir <cir_bps> \(bps\)(?: bc <bc_bits> \(bits\))?(?: be <be_bits> \(bits\))?",
+        r"Max\. Buffers Limit <max_buffers_packets> \(Packets\)",
+        r"cir <cir_percent>%(?: bc <bc_msec> \(msec\))?(?: be <be_msec> \(msec\))?",
     )
 ]
 _FLAGS = {
@@ -62,9 +61,9 @@ _FLAGS = {
 }
 
 
-_RED_ROW = re.compile(
-    rf"(?P<value>\w+) +(?P<min_threshold>{_N}(?: bytes| ms)?|-) +(?P<max_threshold>{_N}(?: bytes| ms)?|-)"
-    rf" +(?P<mark_probability>1/{_N})"
+_RED_ROW = line_pattern(
+    r"(?P<value>\w+) +(?P<min_threshold>\d+(?: bytes| ms)?|-) +(?P<max_threshold>\d+(?: bytes| ms)?|-)"
+    r" +(?P<mark_probability>1/\d+)"
 )
 
 
@@ -93,18 +92,18 @@ def _parse_class_line(found: Values, line: str) -> bool:
             return True
     if line in _FLAGS:
         found[_FLAGS[line]] = True
-    elif match := re.fullmatch(rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst>{_N}) \(Bytes\)", line):
+    elif match := line_pattern(r"Bandwidth <kbps> \(kbps\) Burst <burst> \(Bytes\)").fullmatch(line):
         found["priority_kbps"], found["priority_burst_bytes"] = int(match["kbps"]), int(match["burst"])
     elif match := re.fullmatch(r"service-policy (\S+)", line):
         found["service_policy"] = match[1]
     elif match := re.fullmatch(r"set (.+)", line):
         found["set"] = match[1]
         found.setdefault("set_fields", []).append(match[1])
-    elif match := re.fullmatch(rf"fair-queue(?: (?P<queues>{_N}))?", line):
+    elif match := line_pattern(r"fair-queue(?: <queues>)?").fullmatch(line):
         found["fair_queue"] = int(match["queues"]) if match["queues"] else True
-    elif match := re.fullmatch(rf"(?:packet-based wred, )?exponential weight ({_N})", line):
+    elif match := re.fullmatch(r"(?:packet-based wred, )?exponential weight (\d+)", line):
         found.setdefault("random_detect", {})["exponential_weight"] = int(match[1])
-    elif match := re.fullmatch(rf"queue-limit (dscp|precedence|cos) (\w+) ({_N} \w+)", line):
+    elif match := re.fullmatch(r"queue-limit (dscp|precedence|cos) (\w+) (\d+ \w+)", line):
         found.setdefault("queue_thresholds", {}).setdefault(match[1], {})[match[2]] = match[3]
     elif line == "explicit congestion notification":
         found.setdefault("random_detect", {})["explicit_congestion_notification"] = True
@@ -150,8 +149,8 @@ def _parse_integer(match: re.Match[str]) -> Values:
     return {name: int(value) for name, value in match.groupdict().items() if value is not None}
 
 
-_CLASS_MAP = re.compile(rf" *Class Map (?P<criteria>match-a(?:ll|ny)) (?P<name>\S+) \(id (?P<id>{_N})\) *")
-_MATCH = re.compile(
+_CLASS_MAP = line_pattern(r" *Class Map (?P<criteria>match-a(?:ll|ny)) (?P<name>\S+) \(id <id>\) *")
+_MATCH = line_pattern(
     r"(?P<negated>not +)?(?:(?P<any>any|none)|(?:ip +)?(?P<word>dscp|cos|precedence|protocol|qos-group|class-map|"
     r"input-interface|packet length|vlan|access-group(?: +name)?) +(?P<values>.+))"
 )

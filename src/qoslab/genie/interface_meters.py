@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from qoslab.genie.line_patterns import line_pattern
 
 Values = dict[str, Any]
 
-_HEAD = re.compile(r"(?P<name>[A-Z]\S*\d) ?(?P<description>.*)")
-_MATCHES = re.compile(r"matches: (?P<matches>.+)")
-_PARAMS = re.compile(
-    r"params: +(?P<rate_bps>\d+) bps, (?P<normal_burst>\d+) limit, (?P<extended_burst>\d+) extended limit"
-)
-_COUNTER_LINE = re.compile(
-    r"(?P<what>conformed|exceeded) (?P<packets>\d+) packets, (?P<bytes>\d+) bytes; action: (?P<action>.+)"
-)
-_BURST = re.compile(r"last packet: (?P<last_packet_ms>\d+)ms ago, current burst: (?P<current_burst>\d+) bytes")
-_SHAPER_LINE = re.compile(
-    r"(?P<name>[A-Z][a-z]\S+) +(?:(?P<list>\d+) +)?(?P<depth>\d+) +(?P<packets>\d+) +(?P<bytes>\d+)"
-    r" +(?P<packets_delayed>\d+) +(?P<bytes_delayed>\d+) +(?P<active>yes|no)"
+_HEAD = line_pattern(r"(?P<name>[A-Z]\S*\d) ?(?P<description>.*)")
+_MATCHES = line_pattern(r"matches: (?P<matches>.+)")
+_PARAMS = line_pattern(r"params: +<rate_bps> bps, <normal_burst> limit, <extended_burst> extended limit")
+_COUNTER_LINE = line_pattern(r"(?P<what>conformed|exceeded) <packets> packets, <bytes> bytes; action: (?P<action>.+)")
+_BURST = line_pattern(r"last packet: <last_packet_ms>ms ago, current burst: <current_burst> bytes")
+_SHAPER_LINE = line_pattern(
+    r"(?P<name>[A-Z][a-z]\S+) +(?:<list> +)?<depth> +<packets> +<bytes>"
+    r" +<packets_delayed> +<bytes_delayed> +(?P<active>yes|no)"
 )
 
 

@@ -10,23 +10,23 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from qoslab.genie.line_patterns import line_pattern
+
 Entry = dict[str, Any]
 """Values of one interface."""
 Words = dict[str, str]
 """Groups of the pattern of a line."""
 
-_HEAD = re.compile(
+_HEAD = line_pattern(
     r"(?P<interface>(?:FastEthernet|GigabitEthernet|Serial)\d+(?:/\d+)*) is "
     r"(?P<enabled>up|down|administratively down), line protocol is (?P<line_protocol>up|down)"
     r"(?: \((?P<attribute>connected|notconnect)\))?"
 )
-_IGNORED_LINES = re.compile(
+_IGNORED_LINES = line_pattern(
     r"Keepalive not set|CRC checking enabled|\d+ watchdog|Received \d+ broadcasts, \d+ runts, \d+ giants, \d+ throttles"
     r"|Conversations +\d+/\d+/\d+ \(active/max active/max total\)"
-    r"|Reserved Conversations \d+/\d+ \(allocated/max allocated\)"
-    r"|Available Bandwidth \d+ kilobits/sec"
-    r"|Output queue: \d+/\d+/\d+ \(size/max total/drops\)"
-    r"|(?:Open|Closed): IPCP, loopback not set"
+    r"|Reserved Conversations \d+/\d+ \(allocated/max allocated\)|Available Bandwidth \d+ kilobits/sec"
+    r"|Output queue: \d+/\d+/\d+ \(size/max total/drops\)|(?:Open|Closed): IPCP, loopback not set"
     r"|DCD=\w+ +DSR=\w+ +DTR=\w+ +RTS=\w+ +CTS=\w+"
 )
 """Lines that Genie's parser ignores."""
@@ -95,18 +95,18 @@ def _store_output_rate(entry: Entry, words: Words) -> None:
 
 
 _ELAPSED_TIME = r"[\w.:]+"
-_RATE = r"(?P<rate>\d+) bits/sec, (?P<packets>\d+) packets/sec"
+_RATE = r"<rate> bits/sec, <packets> packets/sec"
 _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tuple(
-    (re.compile(pattern), keep)
+    (line_pattern(pattern), keep)
     for pattern, keep in (
         (
             r"Hardware is (?P<type>[a-zA-Z0-9\-/+()_ ]+?)"
             r"(?:, address is (?P<mac_address>[a-f0-9.]+) \(bia (?P<phys_address>[a-f0-9.]+)\))?",
             _store_words(),
         ),
-        (r"Internet address is (?P<ip>[0-9.]+)/(?P<prefix_length>\d+)", _store_address),
+        (r"Internet address is (?P<ip>[0-9.]+)/<prefix_length>", _store_address),
         (
-            r"MTU (?P<mtu>\d+) bytes, BW (?P<bandwidth>\d+) Kbit(?:/sec)?, DLY (?P<delay>\d+) usec,",
+            r"MTU <mtu> bytes, BW <bandwidth> Kbit(?:/sec)?, DLY <delay> usec,",
             _store_numbers("", delay="delay", mtu="mtu", bandwidth="bandwidth"),
         ),
         (r"reliability (?P<reliability>[\d/]+), txload (?P<txload>[\d/]+), rxload (?P<rxload>[\d/]+)", _store_words()),
@@ -114,7 +114,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
             r"Encapsulation (?P<encapsulation>ARPA|HDLC|PPP), (?:loopback not set|LCP (?:Open|Closed))",
             _store_encapsulation,
         ),
-        (r"Keepalive set \((?P<keepalive>\d+) sec\)", _store_numbers("", keepalive="keepalive")),
+        (r"Keepalive set \(<keepalive> sec\)", _store_numbers("", keepalive="keepalive")),
         (
             r"(?P<duplex>Full|Half)[- ][dD]uplex, (?P<speed>\d+(?:Mb/s|Mbps))"
             r"(?:, link type is (?P<link_type>auto))?, (?:media type is )?(?P<media_type>[\w/]+)",
@@ -132,8 +132,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
         ),
         (rf'Last clearing of "show interface" counters (?P<last_clear>{_ELAPSED_TIME})', _store_cleared),
         (
-            r"Input queue: (?P<size>\d+)/(?P<max>\d+)/(?P<drops>\d+)/(?P<flushes>\d+) \(size/max/drops/flushes\); "
-            r"Total output drops: (?P<output>\d+)",
+            r"Input queue: <size>/<max>/<drops>/<flushes> \(size/max/drops/flushes\); Total output drops: <output>",
             _store_numbers(
                 "queues",
                 input_queue_size="size",
@@ -145,47 +144,44 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
         ),
         (r"Queueing strategy: (?P<queue_strategy>\S+).*", _store_strategy),
         (
-            r"Output queue: (?P<size>\d+)/(?P<max>\d+)(?:/(?P<threshold>\d+)/(?P<drops>\d+))? "
-            r"\(size/max(?: total/threshold/drops)?\)",
+            r"Output queue: <size>/<max>(?:/<threshold>/<drops>)? \(size/max(?: total/threshold/drops)?\)",
             _store_numbers(
                 "queues", output_queue_size="size", output_queue_max="max", threshold="threshold", drops="drops"
             ),
         ),
-        (rf"(?P<load_interval>\d+) (?P<unit>minute|second) input rate {_RATE}", _store_input_rate),
+        (rf"<load_interval> (?P<unit>minute|second) input rate {_RATE}", _store_input_rate),
         (rf"\d+ (?:minute|second) output rate {_RATE}", _store_output_rate),
         (
-            r"(?P<in_pkts>\d+) packets input, (?P<in_octets>\d+) bytes(?:, (?P<in_no_buffer>\d+) no buffer)?",
+            r"<in_pkts> packets input, <in_octets> bytes(?:, <in_no_buffer> no buffer)?",
             _store_counts("in_pkts", "in_octets", "in_no_buffer"),
         ),
         (
-            r"(?P<in_errors>\d+) input errors, (?P<in_crc_errors>\d+) CRC, (?P<in_frame>\d+) frame, "
-            r"(?P<in_overrun>\d+) overrun, (?P<in_ignored>\d+) ignored(?:, (?P<in_abort>\d+) abort)?",
+            r"<in_errors> input errors, <in_crc_errors> CRC, <in_frame> frame, "
+            r"<in_overrun> overrun, <in_ignored> ignored(?:, <in_abort> abort)?",
             _store_counts("in_errors", "in_crc_errors", "in_frame", "in_overrun", "in_ignored", "in_abort"),
         ),
-        (r"(?P<in_with_dribble>\d+) input packets with dribble condition detected", _store_counts("in_with_dribble")),
+        (r"<in_with_dribble> input packets with dribble condition detected", _store_counts("in_with_dribble")),
         (
-            r"(?P<out_pkts>\d+) packets output, (?P<out_octets>\d+) bytes, (?P<out_underruns>\d+) underruns",
+            r"<out_pkts> packets output, <out_octets> bytes, <out_underruns> underruns",
             _store_counts("out_pkts", "out_octets", "out_underruns"),
         ),
         (
-            r"(?P<out_errors>\d+) output errors, (?P<out_collision>\d+) collisions, "
-            r"(?P<out_interface_resets>\d+) interface resets",
+            r"<out_errors> output errors, <out_collision> collisions, <out_interface_resets> interface resets",
             _store_counts("out_errors", "out_interface_resets", "out_collision"),
         ),
         (
-            r"(?P<out_babble>\d+) babbles, (?P<out_late_collision>\d+) late collision, (?P<out_deferred>\d+) deferred",
+            r"<out_babble> babbles, <out_late_collision> late collision, <out_deferred> deferred",
             _store_counts("out_babble", "out_late_collision", "out_deferred"),
         ),
         (
-            r"(?P<out_lost_carrier>\d+) lost carrier, (?P<out_no_carrier>\d+) no carrier",
+            r"<out_lost_carrier> lost carrier, <out_no_carrier> no carrier",
             _store_counts("out_lost_carrier", "out_no_carrier"),
         ),
         (
-            r"(?P<out_buffer_failure>\d+) output buffer failures, "
-            r"(?P<out_buffers_swapped>\d+) output buffers swapped out",
+            r"<out_buffer_failure> output buffer failures, <out_buffers_swapped> output buffers swapped out",
             _store_counts("out_buffer_failure", "out_buffers_swapped"),
         ),
-        (r"(?P<transitions>\d+) carrier transitions", _store_numbers("", carrier_transitions="transitions")),
+        (r"<transitions> carrier transitions", _store_numbers("", carrier_transitions="transitions")),
     )
 )
 

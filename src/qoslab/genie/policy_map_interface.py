@@ -13,11 +13,12 @@ policy-map is indented deeper than its class.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from re import Match
 from typing import Any
+
+from qoslab.genie.line_patterns import line_pattern
 
 Values = dict[str, Any]
 
@@ -315,57 +316,45 @@ def _ignore_line(reader: _Reader, match: Match[str]) -> None:
     """Ignore a line without values, such as a heading."""
 
 
-_N = r"\d+"
-_POLICY = re.compile(r"Service-policy (?P<direction>input|output): *(?P<name>\S+).*")
-_CHILD = re.compile(r"Service-policy *: *(?P<name>\S+)")
-_CLASS = re.compile(r"Class-map *: *(?P<name>\S+)(?: +\((?P<evaluation>match-a(?:ll|ny))\))?(?: .*)?")
+_POLICY = line_pattern(r"Service-policy (?P<direction>input|output): *(?P<name>\S+).*")
+_CHILD = line_pattern(r"Service-policy *: *(?P<name>\S+)")
+_CLASS = line_pattern(r"Class-map *: *(?P<name>\S+)(?: +\((?P<evaluation>match-a(?:ll|ny))\))?(?: .*)?")
 _SHARED_QUEUE = "queue stats for all priority classes:"
 
 _BODY: list[tuple[str, Handler]] = [
-    (rf"(?P<packets>{_N}) packets, (?P<bytes>{_N}) bytes", _read_packets),
-    (
-        rf"(?P<interval>{_N}) (?P<unit>second|minute) (?:offered )?rate (?P<offered>{_N}) bps"
-        rf"(?:, drop rate (?P<drop>{_N}) bps)?",
-        _read_rate,
-    ),
+    (r"<packets> packets, <bytes> bytes", _read_packets),
+    (r"<interval> (?P<unit>second|minute) (?:offered )?rate <offered> bps(?:, drop rate <drop> bps)?", _read_rate),
     (r"Match: *(?P<criterion>.+)", _read_match),
     # policer
     (r"police:", lambda r, m: r.open_part("police").clear()),
     (
-        rf"(?:police: *)?cir (?P<cir_bps>{_N}) bps, bc (?P<cir_bc_bytes>{_N}) bytes"
-        rf"(?:, be (?P<cir_be_bytes>{_N}) bytes)?",
+        r"(?:police: *)?cir <cir_bps> bps, bc <cir_bc_bytes> bytes(?:, be <cir_be_bytes> bytes)?",
         _storing_handler("police"),
     ),
-    (rf"pir (?P<pir_bps>{_N}) bps, be (?P<pir_be_bytes>{_N}) bytes", _storing_handler("police")),
-    (rf"rate (?P<rate_bps>{_N}) bps, burst (?P<burst_bytes>{_N}) bytes", _storing_handler("police")),
-    (rf"cir (?P<cir_percent>{_N}) ?%(?:.*)", _storing_handler("police")),
-    (rf"pir (?P<pir_percent>{_N}) ?%(?:.*)", _storing_handler("police")),
+    (r"pir <pir_bps> bps, be <pir_be_bytes> bytes", _storing_handler("police")),
+    (r"rate <rate_bps> bps, burst <burst_bytes> bytes", _storing_handler("police")),
+    (r"cir <cir_percent> ?%(?:.*)", _storing_handler("police")),
+    (r"pir <pir_percent> ?%(?:.*)", _storing_handler("police")),
     (
-        rf"(?P<colour>conformed|exceeded|violated) (?:(?P<packets>{_N}) packets, )?(?P<bytes>{_N}) bytes;"
-        r" actions?:(?P<action>[\w-]+)?",
+        r"(?P<colour>conformed|exceeded|violated) (?:<packets> packets, )?<bytes> bytes; actions?:(?P<action>[\w-]+)?",
         _read_colour,
     ),
-    (
-        rf"conformed (?P<conformed>{_N}) bps, exceed(?:ed)? (?P<exceeded>{_N}) bps"
-        rf"(?:, violated? (?P<violated>{_N}) bps)?",
-        _read_police_rates,
-    ),
+    (r"conformed <conformed> bps, exceed(?:ed)? <exceeded> bps(?:, violated? <violated> bps)?", _read_police_rates),
     (r"drop", _read_drop),
     (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _read_action),
     # a bucket with automatic size, which no IOS has
     (r"qoslab-extension dynamic-bucket:", _ignore_line),
     (
-        rf"bucket (?P<bucket_bytes>{_N}) bytes, level (?P<level_bytes>{_N}), mean (?P<mean_bucket_bytes>{_N})",
+        r"bucket <bucket_bytes> bytes, level <level_bytes>, mean <mean_bucket_bytes>",
         _storing_handler("police", "dynamic_bucket"),
     ),
     (
-        rf"initial (?P<initial_bytes>{_N}) bytes, minimum (?P<minimum_bytes>{_N}), maximum (?P<maximum_bytes>{_N}),"
-        rf" monitoring (?P<monitoring_ms>{_N}) ms",
+        r"initial <initial_bytes> bytes, minimum <minimum_bytes>, maximum <maximum_bytes>,"
+        r" monitoring <monitoring_ms> ms",
         _storing_handler("police", "dynamic_bucket"),
     ),
     (
-        rf"growths (?P<growths>{_N}), shrinks (?P<shrinks>{_N}), overflow (?P<overflow_bytes>{_N}) bytes,"
-        rf" most (?P<most_overflow_bytes>{_N})",
+        r"growths <growths>, shrinks <shrinks>, overflow <overflow_bytes> bytes, most <most_overflow_bytes>",
         _storing_handler("police", "dynamic_bucket"),
     ),
     # marking
@@ -374,95 +363,87 @@ _BODY: list[tuple[str, Handler]] = [
         r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group|discard-class) +(?P<value>[\w-]+(?: table \S+)?)",
         _read_marking,
     ),
-    (rf"Packets marked (?P<packets>{_N})", _read_marked_packets),
+    (r"Packets marked <packets>", _read_marked_packets),
     # shaper up to 12.4
     (r"Traffic Shaping", _ignore_line),
     (r"Adapt +Queue +Packets +Bytes +Packets +Bytes +Shaping", _ignore_line),
     (r"Target/Average +Byte .*|Rate +Limit +bits/int .*|Active +Depth +Delayed .*", _ignore_line),
     (
-        rf"(?P<target_rate_bps>{_N})/(?P<average_rate_bps>{_N}) +(?P<byte_limit>{_N})"
-        rf" +(?P<sustain_bits_per_interval>{_N}) +(?P<excess_bits_per_interval>{_N})"
-        rf" +(?P<interval_ms>{_N}) +(?P<increment_bytes>{_N})",
+        r"<target_rate_bps>/<average_rate_bps> +<byte_limit> +<sustain_bits_per_interval> +<excess_bits_per_interval>"
+        r" +<interval_ms> +<increment_bytes>",
         _read_shaping_rates,
     ),
     (
-        rf"(?P<adapt_active>\S+) +(?P<queue_depth>{_N}) +(?P<packets>{_N}) +(?P<bytes>{_N}) +(?P<packets_delayed>{_N})"
-        rf" +(?P<bytes_delayed>{_N}) +(?P<shaping_active>yes|no)",
+        r"(?P<adapt_active>\S+) +<queue_depth> +<packets> +<bytes> +<packets_delayed>"
+        r" +<bytes_delayed> +(?P<shaping_active>yes|no)",
         _read_shaping_counters,
     ),
     # queues up to 12.4
     (r"Queueing", _flag_handler("queueing")),
     (r"Strict Priority", lambda r, m: r.open_part("priority").update(type="Strict")),
     (r"Output Queue: (Conversation .+)", _text_handler("output_queue")),
-    (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _read_priority),
-    (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _read_numbers),
+    (r"Bandwidth <kbps> \(kbps\) Burst <burst_bytes> \(Bytes\)", _read_priority),
+    (r"Bandwidth <bandwidth_percent> \(%\)", _read_numbers),
     (
-        rf"Bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\) *"
-        rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
+        r"Bandwidth remaining <bandwidth_remaining_percent> \(%\) *"
+        r"(?:Max Threshold <bandwidth_max_threshold_packets> \(packets\))?",
         _read_numbers,
     ),
     (
-        rf"Bandwidth (?P<bandwidth_kbps>{_N}) \(kbps\) *"
-        rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
+        r"Bandwidth <bandwidth_kbps> \(kbps\) *(?:Max Threshold <bandwidth_max_threshold_packets> \(packets\))?",
         _read_numbers,
     ),
-    (rf"\(pkts matched/bytes matched\) (?P<pkts_matched>{_N})/(?P<bytes_matched>{_N})", _read_numbers),
-    (rf"\(total drops/bytes drops\) (?P<total_drops>{_N})/(?P<bytes_drops>{_N})", _read_numbers),
+    (r"\(pkts matched/bytes matched\) <pkts_matched>/<bytes_matched>", _read_numbers),
+    (r"\(total drops/bytes drops\) <total_drops>/<bytes_drops>", _read_numbers),
     (
-        rf"\((?:queue depth|depth|total queued)/total drops/no-buffer drops\)"
-        rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})",
+        r"\((?:queue depth|depth|total queued)/total drops/no-buffer drops\)"
+        r" <queue_depth>/<total_drops>/<no_buffer_drops>",
         _read_numbers,
     ),
     (r"Flow Based Fair Queueing", _flag_handler("flow_based_fair_queueing")),
-    (rf"Maximum Number of Hashed Queues (?P<maximum_hashed_queues>{_N})", _read_numbers),
+    (r"Maximum Number of Hashed Queues <maximum_hashed_queues>", _read_numbers),
     # queues since 12.4(20)T
     (
-        rf"\(queue depth/total drops/no-buffer drops/flowdrops\)"
-        rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})/(?P<flow_drops>{_N})",
+        r"\(queue depth/total drops/no-buffer drops/flowdrops\)"
+        r" <queue_depth>/<total_drops>/<no_buffer_drops>/<flow_drops>",
         _read_numbers,
     ),
-    (rf"queue limit (?P<limit>{_N}) packets", _read_queue_limit),
-    (rf"queue limit (?P<queue_limit_bytes>{_N}) bytes", _read_numbers),
-    (rf"queue limit (?P<queue_limit_ms>{_N}) ms/ *(?P<queue_limit_bytes>{_N}) bytes", _read_numbers),
+    (r"queue limit <limit> packets", _read_queue_limit),
+    (r"queue limit <queue_limit_bytes> bytes", _read_numbers),
+    (r"queue limit <queue_limit_ms> ms/ *<queue_limit_bytes> bytes", _read_numbers),
     (
-        rf"(?P<field>dscp|precedence|cos) (?P<value>\w+) queue limit (?P<limit>{_N}) (?P<unit>packets|bytes|ms)",
+        r"(?P<field>dscp|precedence|cos) (?P<value>\w+) queue limit <limit> (?P<unit>packets|bytes|ms)",
         _read_queue_threshold,
     ),
     (r"\(bytes\) +\(bytes\)", _ignore_line),
-    (rf"queue limit (?P<queue_limit_us>{_N}) us/ *(?P<queue_limit_bytes>{_N}) bytes", _read_numbers),
-    (rf"\(pkts output/bytes output\) (?P<pkts_output>{_N})/(?P<bytes_output>{_N})", _read_numbers),
-    (rf"\(pkts queued/bytes queued\) (?P<pkts_queued>{_N})/(?P<bytes_queued>{_N})", _read_numbers),
-    (rf"shape \((?P<kind>\w+)\) cir (?P<cir>{_N}), *bc (?P<bc>{_N}), *be (?P<be>{_N})", _read_shape),
+    (r"queue limit <queue_limit_us> us/ *<queue_limit_bytes> bytes", _read_numbers),
+    (r"\(pkts output/bytes output\) <pkts_output>/<bytes_output>", _read_numbers),
+    (r"\(pkts queued/bytes queued\) <pkts_queued>/<bytes_queued>", _read_numbers),
+    (r"shape \((?P<kind>\w+)\) cir <cir>, *bc <bc>, *be <be>", _read_shape),
     (r"Overhead Accounting ([Ee]nabled)", _text_handler("overhead_accounting")),
-    (rf"target shape rate (?P<target_shape_rate>{_N})", _read_numbers),
-    (rf"bandwidth (?P<bandwidth_kbps>{_N}) \(?kbps\)?", _read_numbers),
-    (rf"bandwidth (?P<bandwidth_percent>{_N})% \((?P<bandwidth_kbps>{_N}) kbps\)", _read_numbers),
+    (r"target shape rate <target_shape_rate>", _read_numbers),
+    (r"bandwidth <bandwidth_kbps> \(?kbps\)?", _read_numbers),
+    (r"bandwidth <bandwidth_percent>% \(<bandwidth_kbps> kbps\)", _read_numbers),
+    (r"bandwidth remaining <bandwidth_remaining_percent>%(?: \(<bandwidth_kbps> kbps\))?", _read_numbers),
+    (r"bandwidth remaining ratio <bandwidth_remaining_ratio>.*", _read_numbers),
+    (r"Fair-queue: per-flow queue limit <fair_queue_limit_per_flow>(?: packets)?", _read_numbers),
     (
-        rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N})%(?: \((?P<bandwidth_kbps>{_N}) kbps\))?",
-        _read_numbers,
-    ),
-    (rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N}).*", _read_numbers),
-    (rf"Fair-queue: per-flow queue limit (?P<fair_queue_limit_per_flow>{_N})(?: packets)?", _read_numbers),
-    (
-        rf"Priority: (?:(?P<percent>{_N})% \()?(?P<kbps>{_N}) kbps\)?, burst bytes (?P<burst_bytes>{_N})"
-        rf"(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?",
+        r"Priority: (?:<percent>% \()?<kbps> kbps\)?, burst bytes <burst_bytes>(?:, b/w exceed drops: <exceed_drops>)?",
         _read_priority,
     ),
-    (rf"Priority: Strict(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _read_strict_priority),
-    (rf"[Pp]riority [Ll]evel:? (?P<level>{_N})", _read_priority_level),
+    (r"Priority: Strict(?:, b/w exceed drops: <exceed_drops>)?", _read_strict_priority),
+    (r"[Pp]riority [Ll]evel:? <level>", _read_priority_level),
     # weighted random early detection
     (r"(?P<name>Exp-weight-constant|[Ee]xponential weight) *: *(?P<value>.+)", _read_weight),
-    (rf"[Mm]ean queue depth *: *(?P<mean_queue_depth>{_N}).*", _storing_handler("random_detect")),
+    (r"[Mm]ean queue depth *: *<mean_queue_depth>.*", _storing_handler("random_detect")),
     (r"explicit congestion notification", _read_ecn),
     (r"(?:class|dscp) +ECN Mark|pkts/bytes", _ignore_line),
-    (rf"(?P<class>\w+) +(?P<packets>{_N})/(?P<bytes>{_N})", _read_ecn_mark),
+    (r"(?P<class>\w+) +<packets>/<bytes>", _read_ecn_mark),
     (r"(?:class|dscp) +Transmitted +Random drop .*", _ignore_line),
     (r"pkts/bytes .*|thresh .*", _ignore_line),
     (
-        rf"(?P<class>[\w]+) +(?P<transmitted_packets>{_N})/(?P<transmitted_bytes>{_N})"
-        rf" +(?P<random_drop_packets>{_N})/(?P<random_drop_bytes>{_N})"
-        rf" +(?P<tail_drop_packets>{_N})/(?P<tail_drop_bytes>{_N})"
-        rf" +(?P<minimum_thresh>{_N}) +(?P<maximum_thresh>{_N}) +(?P<mark_prob>{_N}/{_N})",
+        r"(?P<class>[\w]+) +<transmitted_packets>/<transmitted_bytes> +<random_drop_packets>/<random_drop_bytes>"
+        r" +<tail_drop_packets>/<tail_drop_bytes> +<minimum_thresh> +<maximum_thresh> +(?P<mark_prob>\d+/\d+)",
         _read_random_detect,
     ),
 ]
@@ -470,11 +451,11 @@ _BODY: list[tuple[str, Handler]] = [
 
 _PARTS = ("police", "priority", "qos_set", "random_detect", "traffic_shaping", "queue_stats_for_all_priority_classes")
 """Parts of a class or policy-map that may remain empty."""
-_BODY_LINES = [(re.compile(text), handler) for text, handler in _BODY]
-_INTERFACE = re.compile(r"(?P<name>[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*)(?P<more>:? .*)?")
+_BODY_LINES = [(line_pattern(text), handler) for text, handler in _BODY]
+_INTERFACE = line_pattern(r"(?P<name>[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*)(?P<more>:? .*)?")
 """An interface, and the rest of its line: a circuit of ATM or Frame Relay."""
-_DLCI = re.compile(r": DLCI (?P<number>\d+)\b.*")
-_CONTROL_PLANE = re.compile(r"Control Plane(?: (?:Host|Transit|Cef-exception))?")
+_DLCI = line_pattern(r": DLCI <number>\b.*")
+_CONTROL_PLANE = line_pattern(r"Control Plane(?: (?:Host|Transit|Cef-exception))?")
 
 
 def _parse_heading(line: str, indent: int) -> str | None:

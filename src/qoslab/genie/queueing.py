@@ -5,46 +5,37 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from qoslab.genie.line_patterns import line_pattern
+
 Values = dict[str, Any]
 
-_N = r"\d+"
-_INTERFACE = re.compile(r"Interface (?P<name>\S+)(?: queueing strategy: (?P<strategy>\S+))?")
+_INTERFACE = line_pattern(r"Interface (?P<name>\S+)(?: queueing strategy: (?P<strategy>\S+))?")
 _LINES = [
-    (re.compile(pattern), name)
+    (line_pattern(pattern), name)
     for pattern, name in (
-        (rf"Input queue: (?P<size>{_N})/(?P<max>{_N})/(?P<drops>{_N})/(?P<flushes>{_N}) \(.*", "input_queue"),
-        (rf"Output queue: (?P<size>{_N})/(?P<max>{_N}) \(size/max\)", "output_queue"),
-        (rf"Output queue: (?P<size>{_N})/(?P<max_total>{_N})/(?P<drops>{_N}) \(.*", "output_queue"),
-        (
-            rf"Output queue: (?P<size>{_N})/(?P<max_total>{_N})/(?P<threshold>{_N})/(?P<drops>{_N}) \(.*",
-            "output_queue",
-        ),
-        (
-            rf"Conversations +(?P<active>{_N})/(?P<max_active>{_N})/(?P<max_total>{_N}) \(.*",
-            "conversations",
-        ),
-        (
-            rf"Reserved Conversations (?P<allocated>{_N})/(?P<max_allocated>{_N}) \(.*",
-            "reserved_conversations",
-        ),
+        (r"Input queue: <size>/<max>/<drops>/<flushes> \(.*", "input_queue"),
+        (r"Output queue: <size>/<max> \(size/max\)", "output_queue"),
+        (r"Output queue: <size>/<max_total>/<drops> \(.*", "output_queue"),
+        (r"Output queue: <size>/<max_total>/<threshold>/<drops> \(.*", "output_queue"),
+        (r"Conversations +<active>/<max_active>/<max_total> \(.*", "conversations"),
+        (r"Reserved Conversations <allocated>/<max_allocated> \(.*", "reserved_conversations"),
     )
 ]
-_CONVERSATION = re.compile(
-    rf"\(depth/weight/total drops/no-buffer drops/interleaves\) (?P<depth>{_N})/(?P<weight>{_N})/(?P<total_drops>{_N})"
-    rf"/(?P<no_buffer_drops>{_N})/(?P<interleaves>{_N})"
+_CONVERSATION = line_pattern(
+    r"\(depth/weight/total drops/no-buffer drops/interleaves\) <depth>/<weight>/<total_drops>"
+    r"/<no_buffer_drops>/<interleaves>"
 )
 _HEAD = [
-    re.compile(pattern)
+    line_pattern(pattern)
     for pattern in (
-        rf"Conversation (?P<number>{_N}), linktype: (?P<linktype>\S+), length: (?P<length>{_N})",
-        rf"source: (?P<source>\S+), destination: (?P<destination>\S+), id: (?P<id>0x[0-9A-Fa-f]+), ttl: (?P<ttl>{_N}),",
-        rf"TOS: (?P<tos>{_N}) prot: (?P<protocol>{_N})"
-        rf"(?:, source port (?P<source_port>{_N}), destination port (?P<destination_port>{_N}))?",
+        r"Conversation <number>, linktype: (?P<linktype>\S+), length: <length>",
+        r"source: (?P<source>\S+), destination: (?P<destination>\S+), id: (?P<id>0x[0-9A-Fa-f]+), ttl: <ttl>,",
+        r"TOS: <tos> prot: <protocol>(?:, source port <source_port>, destination port <destination_port>)?",
     )
 ]
-_FAIR = re.compile(
-    rf" *(?P<name>[A-Z]\S+) +(?P<discard_threshold>{_N}) +(?P<dynamic_queues>{_N}) +(?P<reserved_queues>{_N})"
-    rf" +(?P<link_queues>{_N}) +(?P<priority_queues>{_N}) *"
+_FAIR = line_pattern(
+    r" *(?P<name>[A-Z]\S+) +<discard_threshold> +<dynamic_queues> +<reserved_queues>"
+    r" +<link_queues> +<priority_queues> *"
 )
 
 
@@ -65,13 +56,13 @@ def parse_queueing_interface(text: str) -> Values:
             continue
         elif match := re.fullmatch(r"Queueing strategy: (.+)", line):
             found["strategy"] = match[1]
-        elif match := re.fullmatch(rf"Available Bandwidth ({_N}) kilobits/sec", line):
+        elif match := re.fullmatch(r"Available Bandwidth (\d+) kilobits/sec", line):
             found["available_bandwidth_kbps"] = int(match[1])
         else:
             for pattern, name in _LINES:
                 if match := pattern.match(line):
                     found[name] = _parse_numbers(match)
-            if match := re.search(rf"Total output drops: ({_N})", line):
+            if match := re.search(r"Total output drops: (\d+)", line):
                 found["total_output_drops"] = int(match[1])
     return result
 
@@ -122,10 +113,10 @@ def parse_controllers_serial(text: str) -> Values:
             continue
         elif match := re.fullmatch(r"Hardware is (.+)", line):
             found["hardware"] = match[1]
-        elif match := re.fullmatch(rf"(DCE|DTE) .*?(?:clock rate ({_N}))?", line):
+        elif match := re.fullmatch(r"(DCE|DTE) .*?(?:clock rate (\d+))?", line):
             found["clock"] = match[1]
             if match[2] is not None:
                 found["clock_rate_bps"] = int(match[2])
-        elif match := re.match(rf"tx_limited = ([01])\(({_N})\)", line):
+        elif match := re.match(r"tx_limited = ([01])\((\d+)\)", line):
             found["tx_limited"], found["tx_ring_limit"] = match[1] == "1", int(match[2])
     return result
