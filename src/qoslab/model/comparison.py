@@ -261,9 +261,14 @@ class Note(Frozen):
     """Table after the text."""
 
     @property
+    def text_figures(self) -> tuple[NoteFigure, ...]:
+        """Every value in the text."""
+        return NoteFigure.in_text(self.text)
+
+    @property
     def figures(self) -> tuple[NoteFigure, ...]:
         """Every value that the note shows."""
-        named = [NoteFigure.of(match) for match in NOTE_FIGURE.finditer(self.text)]
+        named = [*self.text_figures]
         if self.table is not None:
             named += [NoteFigure(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
         return tuple(dict.fromkeys(named))
@@ -287,7 +292,7 @@ class Answer(Frozen):
     @property
     def figures(self) -> tuple[NoteFigure, ...]:
         """Every value that its text shows."""
-        return tuple(dict.fromkeys(NoteFigure.of(match) for match in NOTE_FIGURE.finditer(self.text)))
+        return NoteFigure.in_text(self.text)
 
 
 NOTE_FIGURE = re.compile(r"\{(?P<arm>[^\s{}]+) +(?P<what>[^\s{}][^{}]*)\}")
@@ -302,6 +307,11 @@ class NoteFigure:
     metric: str
     where: tuple[tuple[str, str], ...] = ()
     """Names and values of parameters as written: the selected cells; all of the arm if empty."""
+
+    @classmethod
+    def in_text(cls, text: str) -> tuple[NoteFigure, ...]:
+        """Return each value of a text once."""
+        return tuple(dict.fromkeys(map(cls.of, NOTE_FIGURE.finditer(text))))
 
     @classmethod
     def of(cls, match: re.Match[str]) -> NoteFigure:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
-from qoslab.model.comparison import NoteFigure, PublishedFigure
+from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import TCP_PROFILES, Experiment, Flow
 from qoslab.model.metrics import Reference
 
@@ -26,21 +26,9 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     for steps, tcp in settings:
         if isinstance(tcp, str) and tcp not in TCP_PROFILES:
             yield steps, f'found "{tcp}", expected settings or one of {", ".join(TCP_PROFILES)}'
-    for key in ("compare", "enough", "graphs", "notes"):
-        for steps, name in _referenced_metrics(getattr(experiment, key), (key,)):
-            if not _is_metric(name):
-                yield steps, f'found "{name}", expected a metric'
-    texts: list[tuple[Steps, tuple[NoteFigure, ...]]] = [
-        (("notes", at, "text"), note.figures) for at, note in enumerate(experiment.notes)
-    ]
-    if (answer := experiment.answer) is not None:
-        texts.append((("answer", "text"), answer.figures))
-        unknown = [name for name in answer.bar_metrics if not _is_metric(name)]
-        yield from ((("answer", "bars"), f'found "{name}", expected a metric') for name in unknown)
-    for steps, figures in texts:
-        for figure in figures:
-            if not _is_metric(figure.metric):
-                yield steps, f'found "{figure.metric}", expected a metric'
+    for steps, name in _named_metrics(experiment):
+        if not _is_metric(name):
+            yield steps, f'found "{name}", expected a metric'
 
 
 def unknown_published_metrics(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
@@ -51,17 +39,21 @@ def unknown_published_metrics(published: Iterable[PublishedFigure]) -> Iterator[
 
 
 def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
-    """Return every metric that the comparison and the notes name."""
+    """Return every metric that an experiment and its published values name."""
     names = [figure.metric for figure in published if figure.metric]
-    if experiment.compare is not None:
-        names += [expectation.metric for expectation in experiment.compare.expectations]
-        names += [name for shown in experiment.compare.show.values() for name in shown]
-        names += [average.metric for average in experiment.compare.averages]
-        names += [average.least.metric for average in experiment.compare.averages if average.least]
-        names += [pair.metric for pair in experiment.compare.pairs]
-    names += [graph.metric for graph in experiment.graphs]
-    names += [figure.metric for note in experiment.notes for figure in note.figures]
+    names += [name for _, name in _named_metrics(experiment)]
     return [Reference.parse(name) for name in dict.fromkeys(names)]
+
+
+def _named_metrics(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
+    """Yield each metric that an experiment names, with its place."""
+    for key in ("compare", "enough", "graphs", "notes"):
+        yield from _referenced_metrics(getattr(experiment, key), (key,))
+    for at, note in enumerate(experiment.notes):
+        yield from ((("notes", at, "text"), figure.metric) for figure in note.text_figures)
+    if (answer := experiment.answer) is not None:
+        yield from ((("answer", "bars"), name) for name in answer.bar_metrics)
+        yield from ((("answer", "text"), figure.metric) for figure in answer.figures)
 
 
 def _unknown_nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
