@@ -173,3 +173,36 @@ def format_alternatives(known: Iterable[str]) -> str:
     """Return `one of a, b, c` for the message of an error; `a` if there is only one."""
     words = list(dict.fromkeys(known))
     return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "but there is none"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `did you mean "…"?`, or an empty string if no known word is similar."""
+    from difflib import get_close_matches  # most commands need no proposal
+
+    if len(word) > 100:
+        return ""  # comparing takes time that grows with the square
+    folded = {candidate.lower(): candidate for candidate in reversed(list(dict.fromkeys(known)))}
+    near = get_close_matches(word.lower(), folded, 1)
+    return f'did you mean "{folded[near[0]]}"?' if near and folded[near[0]] != word else ""
+
+
+def clip_text(text: str) -> str:
+    """Return the text as quoted in a finding, shortened."""
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def format_found(value: object) -> str:
+    """Return a value as shown in a finding, shortened."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{clip_text(value)}"'
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "an empty list" if not value else f"a list of {len(value)}"
+        case _:
+            return str(value)

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, find_damaged_bytecode, find_shortage
+from qoslab.errors import (
+    ExitStatus,
+    ExperimentError,
+    QoslabError,
+    UserError,
+    did_you_mean,
+    find_damaged_bytecode,
+    find_shortage,
+)
 from qoslab.system.printing import echo, escape_unencodable_output, one_line
 
 if TYPE_CHECKING:
@@ -121,11 +129,9 @@ class LazyGroup(click.Group):
         """Resolve a command as click does, but propose similar names for a misspelled one."""
         name = args[0] if args else ""
         if not name.startswith("-") and name not in SUBCOMMANDS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, SUBCOMMANDS, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise click.UsageError(f'found "{name}", expected one of {", ".join(SUBCOMMANDS)}{hint}', ctx)
+            hint = did_you_mean(name, SUBCOMMANDS)
+            message = f'found "{name}", expected one of {", ".join(SUBCOMMANDS)}'
+            raise click.UsageError("; ".join(filter(None, (message, hint))), ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -49,10 +49,10 @@ def command(
     """
     if name is None and (kind or form or to):
         raise click.UsageError("found --kind, --format or --to without NAME, expected the name of a figure")
+    from qoslab.errors import clip_text, did_you_mean
     from qoslab.exchange.plugin_figures import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run
-    from qoslab.schema.near import clip_text, did_you_mean
 
     view = RunView(find_run(RUNS, run))
     graphs = view.graphs()

@@ -13,14 +13,13 @@ import click
 
 from qoslab.cli import completion
 from qoslab.cli.places import RUNS
-from qoslab.errors import ExperimentError, UserError
+from qoslab.errors import ExperimentError, UserError, did_you_mean
 from qoslab.lab_kinds import LABS, LabKind, kind_at
 from qoslab.model.experiment import Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.partial_runs import STRICT
 from qoslab.model.units import Duration, Quantity, QuantityError, Rate
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.schema.near import did_you_mean
 
 if TYPE_CHECKING:
     from qoslab.results import RunOptions

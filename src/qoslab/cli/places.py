@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qoslab.errors import ExperimentError, UserError
+from qoslab.errors import ExperimentError, UserError, did_you_mean, format_found
 from qoslab.lab_kinds import kind_at
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.schema.near import did_you_mean, format_value
 from qoslab.system.shipped import shipped_path
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def find_experiment_file(given: str) -> Path:
         there = path.exists()
     except OSError as error:
         raise UserError(
-            f"{format_value(given)}: {error.strerror}", hint="expected the path or name of an experiment"
+            f"{format_found(given)}: {error.strerror}", hint="expected the path or name of an experiment"
         ) from error
     if not there and path.name == given:
         for folder in (EXPERIMENTS, shipped_path("experiments")):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from qoslab.errors import ExperimentError
+from qoslab.errors import ExperimentError, did_you_mean
 from qoslab.lab_kinds import lab_kind, report_step
 from qoslab.model.experiment import Experiment, Order
 from qoslab.model.expressions import Value, read_value, show_value
@@ -20,7 +20,6 @@ from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, is_sa
 from qoslab.model.steps import Step
 from qoslab.model.units import Duration, QuantityError
 from qoslab.schema import CellIdentified, CellIdentity
-from qoslab.schema.near import did_you_mean
 
 if TYPE_CHECKING:
     from qoslab.schema import Sweep

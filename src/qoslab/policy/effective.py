@@ -40,15 +40,21 @@ from qoslab.policy.class_values import (
 )
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate
-from qoslab.policy.shares import PolicyLevel, busy_rates, priority_limit, reserved_rate
+from qoslab.policy.shares import (
+    TIME_DIVISORS,
+    PolicyLevel,
+    busy_rates,
+    priority_limit,
+    rate_of,
+    reference_rate,
+    reserved_rate,
+)
 from qoslab.policy.tunnels import encapsulation_of, tunnel_notes, unmodelled_tunnel_notes
 
 MTU = 1500
 VLAN_TAG = 4
 """Bytes of an IEEE 802.1Q tag."""
 LINE = Rate(line=1.0)
-_TIME_DIVISORS = {"ms": 8_000, "us": 8_000_000}
-"""Divisors that turn a rate in b/s times a time in this unit into bytes."""
 
 
 @dataclass(frozen=True)
@@ -259,16 +265,17 @@ def _walk(context: _EffectiveContext, policy: PolicyMap, here: _PolicyPosition) 
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
     level = PolicyLevel(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = busy_rates(level) if here.queues else {}
-    priorities = [(each, _queue_values(context, each, here, None)) for each in own if each.priority]
     alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
+    values = {}
     for each in classes:
-        queued = here.queues and any(one.name == each.name for one in own)
-        typed = policy.find(each.name) or each
-        made = _class_values(
-            context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
-        )
-        if each.priority and queued:
+        named = (policy.name, policy.find(each.name) or each, each)
+        queued = here.queues and each in own
+        values[each.name] = _class_values(context, named, here, caps.get(each.name), busy.get(each.name), queued=queued)
+    priorities = [(each, queue) for each in own if each.priority and (queue := values[each.name].queue)]
+    for each in classes:
+        made = values[each.name]
+        if each.priority and made.queue is not None:
             made = replace(made, wait_ms=_priority_wait(context, made.priority or 1, here, priorities, caps))
         estimate = here.queues and (unlimited or (not context.separate and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
@@ -360,13 +367,13 @@ def _class_max_rate(each: PolicyClass, base: Rate) -> Rate | None:
     if each.drop:
         return Rate()
     if each.shape is not None:
-        cir = _amount_in_unit(each.shape.rate.number, each.shape.rate.unit, base)
+        cir = rate_of(each.shape.rate, base)
         limits.append(_target(each.shape, cir) or LINE)
     police = each.police
     if police is not None and _drops_all(police.exceed):
-        limits.append(_amount_in_unit(police.cir.number, police.cir.unit, base))
+        limits.append(rate_of(police.cir, base))
     elif police is not None and police.pir is not None and _drops_all(police.violate):
-        limits.append(_amount_in_unit(police.pir.number, police.pir.unit, base))
+        limits.append(rate_of(police.pir, base))
     if not limits:
         return None
     return _lower_rate(limits[0], limits[-1])
@@ -378,10 +385,6 @@ def _lower_rate(one: Rate | None, other: Rate | None) -> Rate | None:
 
 def _drops_all(actions: tuple[PoliceAction, ...] | None) -> bool:
     return any(each.action == "drop" for each in actions or ())
-
-
-def _amount_in_unit(value: int, unit: str, base: Rate) -> Rate:
-    return base.times(value / 100) if unit == "percent" else Rate(float(value))
 
 
 def _rate_bps(rate: Rate) -> int | None:
@@ -418,13 +421,13 @@ def _police_values(
     police = each.police
     if police is None:
         return None
-    cir = _amount_in_unit(police.cir.number, police.cir.unit, here.rate)
+    cir = rate_of(police.cir, here.rate)
     bc = _burst_bytes(police.bc)
     return PoliceValues(
         cir,
         bc,
         _burst_bytes(police.be),
-        None if police.pir is None else _amount_in_unit(police.pir.number, police.pir.unit, here.rate),
+        None if police.pir is None else rate_of(police.pir, here.rate),
         _action_texts(police.conform),
         _action_texts(police.exceed),
         None if police.violate is None else _action_texts(police.violate),
@@ -464,7 +467,7 @@ def _shape_values(context: _EffectiveContext, typed: PolicyClass, each: PolicyCl
     if shape is None:
         return None
     default = typed.shape is None or typed.shape.bc is None
-    rate = _amount_in_unit(shape.rate.number, shape.rate.unit, base)
+    rate = rate_of(shape.rate, base)
     bc = _burst_bytes(shape.bc)
     low = (
         default
@@ -484,13 +487,6 @@ def _target(shape: Shape, cir: Rate) -> Rate | None:
     return None if not bc or be is None else cir.times(1 + be / bc)
 
 
-def _reference(each: PolicyClass, here: _PolicyPosition) -> Rate:
-    """Return the rate for queue limits in time: of `bandwidth`, else of the shaper of the class or above it."""
-    shape = each.shape
-    own = None if shape is None else _amount_in_unit(shape.rate.number, shape.rate.unit, here.rate)
-    return reserved_rate(each, here.guaranteed) or own or here.rate
-
-
 def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _PolicyPosition) -> QueueValues:
     """Return the queue of a priority class."""
     limit = each.queue_limit
@@ -501,7 +497,7 @@ def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _Policy
         return QueueValues("priority", packets, size, time, limit is None, not context.separate)
     # The time is at the rate of the class.
     own = reserved_rate(each, here.guaranteed) or here.rate
-    part = _TIME_DIVISORS.get(limit.unit)
+    part = TIME_DIVISORS.get(limit.unit)
     size = int(own.bps * limit.number / part) if part else limit.number
     known = not part or own.is_absolute
     time = _drained(context, here, size, here.capacity)
@@ -515,9 +511,9 @@ def _queue_values(
         return _priority_queue(context, each, here)
     separate = context.separate
     limit = each.queue_limit
-    rate = _reference(each, here)
+    rate = reference_rate(each, here.rate, here.guaranteed)
     if limit is not None and limit.unit != "packets":
-        part = _TIME_DIVISORS.get(limit.unit)
+        part = TIME_DIVISORS.get(limit.unit)
         size_known = not part or rate.is_absolute
         size = int(rate.bps * limit.number / part) if part else limit.number
         time = _drained(context, here, size, busy) if size_known else None
@@ -622,8 +618,8 @@ def _red_values(
     if by_limit and limit is None:
         # The rate that gives the limit is not known.
         limit, unit = 100, "percent of the limit"
-    rate = _reference(each, here)
-    part = _TIME_DIVISORS.get(red.unit or "packets")
+    rate = reference_rate(each, here.rate, here.guaranteed)
+    part = TIME_DIVISORS.get(red.unit or "packets")
     if part and in_bytes and rate.is_absolute:
         red = _in_bytes(red, int(rate.bps), part)
     values: list[int] = list(range(8))

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from qoslab.ios.device_config.normalise import class_weight_constant, flow_queues
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
+from qoslab.ios.model.policy import CLASS_DEFAULT, Amount, PolicyClass
 from qoslab.model.generation import Generation
 from qoslab.policy.rate import Rate
 
 MIN_SHARE = (100 - engine_defaults.HQF_RESERVABLE_PERCENT) / 100
 """Share of the rate that HQF leaves to classes without bandwidth."""
+TIME_DIVISORS = {"ms": 8_000, "us": 8_000_000}
+"""Divisors that turn a rate in b/s times a time in this unit into bytes."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
             if given.unit == "percent":
                 return base.times(given.number / 100)
     return None
+
+
+def rate_of(amount: Amount, base: Rate) -> Rate:
+    """Return the rate of a shaper or policer; percentages are of `base`."""
+    return base.times(amount.number / 100) if amount.unit == "percent" else Rate(float(amount.number))
+
+
+def reference_rate(each: PolicyClass, base: Rate, guaranteed: Rate) -> Rate:
+    """Return the rate for queue limits in time: of `bandwidth`, else of the shaper of the class or above it."""
+    shaped = None if each.shape is None else rate_of(each.shape.rate, base)
+    return reserved_rate(each, guaranteed) or shaped or base
 
 
 def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> Rate | None:

@@ -56,8 +56,8 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
     Raise `ExperimentError`, which lists all findings of the first phase with any: YAML, overrides, parameters, keys and
     values, references; last the check `also`.
     """
+    from qoslab.errors import did_you_mean
     from qoslab.schema.document import read_document
-    from qoslab.schema.near import did_you_mean
     from qoslab.schema.overrides import apply_overrides
     from qoslab.schema.sandbox import limited_check
     from qoslab.schema.sweep import make_sweep

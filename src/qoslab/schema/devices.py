@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from qoslab.errors import Finding, format_alternatives
+from qoslab.errors import Finding, did_you_mean, format_alternatives
 from qoslab.ios.cli.grammar import InvalidInputError
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.policy import CLASS_DEFAULT
@@ -24,7 +24,6 @@ from qoslab.schema.circuits import unmatched_circuits
 from qoslab.schema.document import Document, Place
 from qoslab.schema.link_vlans import unmatched_vlans
 from qoslab.schema.loops import loop_findings
-from qoslab.schema.near import did_you_mean
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted_traffic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from qoslab.errors import Finding, format_alternatives
+from qoslab.errors import Finding, did_you_mean, format_alternatives
 from qoslab.model.comparison import Comparison
 from qoslab.model.expectations import (
     DURATION,
@@ -23,7 +23,6 @@ from qoslab.model.expressions import ExpressionError, Value
 from qoslab.model.matrix import BUILT_IN, Parameters, cells_of, parameters_text
 from qoslab.model.units import Percent, QuantityError
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.near import did_you_mean
 
 MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
 

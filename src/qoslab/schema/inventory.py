@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from qoslab.errors import Finding, format_alternatives
+from qoslab.errors import Finding, did_you_mean, format_alternatives, format_found
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import (
@@ -30,7 +30,6 @@ from qoslab.model.inventory import (
 )
 from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, inventory_group, routers_of, tc_command_nodes
-from qoslab.schema.near import did_you_mean, format_value
 
 Settings = TypeVar("Settings", HostSettings, RouterSettings, LinuxRouterSettings)
 KINDS = (HostSettings, RouterSettings, LinuxRouterSettings)
@@ -119,14 +118,14 @@ class Reader:
             name = variable.removeprefix(PREFIX)
             expected = _EXPECTED[name](value)
             if expected:
-                self.refuse(node, variable, f"found {format_value(value)}, expected {expected}")
+                self.refuse(node, variable, f"found {format_found(value)}, expected {expected}")
                 continue
             given[name] = _CONVERSIONS[name](value) if name in _CONVERSIONS else value
             if kind is RouterSettings and name == "interfaces":
                 full = {interface_name(each): interface_name(device) for each, device in value.items()}
                 if None in full or None in full.values():
                     expected = "names of a router's interfaces, such as {FastEthernet0/0: GigabitEthernet0/1}"
-                    self.refuse(node, variable, f"found {format_value(value)}, expected {expected}")
+                    self.refuse(node, variable, f"found {format_found(value)}, expected {expected}")
                 given[name] = full
         devices: dict[str, str] = {}
         for interface, device in given.get("interfaces", {}).items():
@@ -146,7 +145,7 @@ class Reader:
             value = values.get(EMULATED_BY, {})
             if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
                 expected = "a mapping of links to the source of their delay, jitter and loss, such as {wan: line}"
-                self.refuse(node, EMULATED_BY, f"found {format_value(value)}, expected {expected}")
+                self.refuse(node, EMULATED_BY, f"found {format_found(value)}, expected {expected}")
                 continue
             for link, maker in value.items():
                 if maker not in known:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Link
+from qoslab.policy.rate import Rate
+from qoslab.policy.shares import TIME_DIVISORS, reference_rate
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Device
-    from qoslab.ios.model.policy import PolicyClass, QueueLimit
+    from qoslab.ios.model.policy import QueueLimit
 
 MAX_BYTES = 2**30
 """Maximum bytes that the queues of a router, or the links of an experiment, may hold together."""
@@ -27,17 +29,19 @@ def queued_bytes(device: Device) -> int:
         packets += interface.hold_queue_out or engine_defaults.FAIR_HOLD_QUEUE
         packets += interface.tx_ring_limit or 0
         if interface.service_policy_output is not None:
-            packets += _policy_bytes(device, interface.service_policy_output, interface_bandwidth_kbps(interface))
+            packets += _policy_bytes(
+                device, interface.service_policy_output, Rate(interface_bandwidth_kbps(interface) * 1000.0)
+            )
     return packets * FRAME
 
 
-def _policy_bytes(device: Device, name: str, kbps: int) -> int:
+def _policy_bytes(device: Device, name: str, base: Rate) -> int:
     policy = device.policy_maps.get(name)
     if policy is None:
         return 0
     packets = 0
     for each in policy.classes:
-        rate = _kbps(each, kbps)
+        rate = reference_rate(each, base, base)
         limit = _queue_packets(each.queue_limit, rate)
         if each.service_policy is not None:
             packets += _policy_bytes(device, each.service_policy, rate)
@@ -50,28 +54,18 @@ def _policy_bytes(device: Device, name: str, kbps: int) -> int:
     return packets
 
 
-def _kbps(each: PolicyClass, kbps: int) -> int:
-    """Return the rate of a class for limits in milliseconds: of `bandwidth`, of its shaper, or that above it."""
-    if each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent"):
-        given = each.bandwidth.number
-        return given if each.bandwidth.unit == "kbps" else kbps * given // 100
-    if each.shape is None:
-        return kbps
-    rate = each.shape.rate
-    return kbps * rate.number // 100 if rate.unit == "percent" else -(-rate.number // 1000)
-
-
-def _queue_packets(limit: QueueLimit | None, kbps: int) -> int:
+def _queue_packets(limit: QueueLimit | None, rate: Rate) -> int:
     """Return the number of packets that a queue holds. A limit in bytes holds more small packets, and each takes the
     memory of a large one.
 
-    A limit in milliseconds is converted at the rate of the class.
+    A limit in time is converted at the rate of the class.
     """
     if limit is None:
         return engine_defaults.QUEUE_LIMIT
     if limit.unit == "packets":
         return limit.number
-    octets = limit.number if limit.unit == "bytes" else limit.number * kbps // (8 if limit.unit == "ms" else 8000)
+    part = TIME_DIVISORS.get(limit.unit)
+    octets = int(rate.bps * limit.number / part) if part else limit.number
     return octets // SHORTEST + 1
 
 

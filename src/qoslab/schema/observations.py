@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 
-from qoslab.errors import format_alternatives
+from qoslab.errors import clip_text, did_you_mean, format_alternatives
 from qoslab.ios.cli import output_filters
 from qoslab.ios.regexps import Regexp, RegexpError
 from qoslab.model.experiment import Trigger
 from qoslab.model.metrics import COUNTERS
-from qoslab.schema.near import clip_text, did_you_mean
 
 LENGTH_LIMIT = 200
 """Maximum number of characters of a command; IOS accepts 254 on a line."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qoslab.errors import ExperimentError, Finding
+from qoslab.errors import ExperimentError, Finding, did_you_mean
 from qoslab.model.experiment import Experiment
 from qoslab.schema.document import Document, Place, Steps, parse_value
-from qoslab.schema.near import did_you_mean
 from qoslab.schema.structure import wants_text
 
 KEYS = tuple(field.alias or name for name, field in Experiment.model_fields.items())

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.errors import Finding, format_alternatives
+from qoslab.errors import Finding, did_you_mean, format_alternatives
 from qoslab.ios.model.ip_sla import REQUEST_SIZES
 from qoslab.model.experiment import Experiment, Probe, probe_family, probe_number
 from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, is_switch
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.families import unreachable_address_findings
-from qoslab.schema.near import did_you_mean
 from qoslab.traffic.endpoints import node_families
 
 CONTROL_PORT = 1967

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from qoslab.errors import ExperimentError, Finding, format_alternatives
+from qoslab.errors import ExperimentError, Finding, clip_text, did_you_mean, format_alternatives
 from qoslab.model.comparison import KINDS, PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar
@@ -19,7 +19,6 @@ from qoslab.model.units import QuantityError
 from qoslab.schema.document import Place
 from qoslab.schema.expectations import parameters_of
 from qoslab.schema.named_files import FileRefusedError, allowed_folders, normalise_path, read_text
-from qoslab.schema.near import clip_text, did_you_mean
 from qoslab.schema.selectors import Selectors, unknown_metric
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")

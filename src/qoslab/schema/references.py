@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, cast
 
-from qoslab.errors import ExperimentError, Finding, format_alternatives
+from qoslab.errors import ExperimentError, Finding, did_you_mean, format_alternatives
 from qoslab.model.capture_filters import filter_text_problem
 from qoslab.model.comparison import Answer, Average, Comparison, MinimumParameter, NoteFigure, Pair
 from qoslab.model.experiment import (
@@ -34,7 +34,6 @@ from qoslab.schema.expectations import ExpectationChecker, parameters_of
 from qoslab.schema.families import family_findings, special_address_use
 from qoslab.schema.memory import MAX_BYTES, bytes_in_flight
 from qoslab.schema.named_files import allowed_folders, normalise_path, path_refusal
-from qoslab.schema.near import did_you_mean
 from qoslab.schema.observations import observation_problem, trigger_problem
 from qoslab.schema.probes import check_probes
 from qoslab.schema.published import published_figures

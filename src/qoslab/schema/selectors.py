@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from qoslab.errors import ExperimentError, format_alternatives
+from qoslab.errors import ExperimentError, did_you_mean, format_alternatives
 from qoslab.model.experiment import Arm, Configuration, Experiment
 from qoslab.model.metrics import (
     COUNTERS,
@@ -19,7 +19,6 @@ from qoslab.model.metrics import (
     SelectorError,
 )
 from qoslab.platforms import hosts_of, routers_of
-from qoslab.schema.near import did_you_mean
 
 CLASS_DEFAULT = "class-default"
 """The class that every policy has."""

@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from qoslab.errors import Finding, format_alternatives
+from qoslab.errors import Finding, did_you_mean, format_alternatives, format_found
 from qoslab.model.experiment import Experiment
 from qoslab.model.units import QuantityError
 from qoslab.schema.document import Document, Step, Steps
 from qoslab.schema.kinds import expand_kinds
-from qoslab.schema.near import did_you_mean, format_value
 
 _EXPECTED = {
     "string_type": "a text",
@@ -47,7 +46,7 @@ def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
         required = format_alternatives(name for name, field in Experiment.model_fields.items() if field.is_required())
         return None, [
             document.finding(
-                (), f"found {format_value(document.data)}, expected a mapping with the keys {required[7:]}"
+                (), f"found {format_found(document.data)}, expected a mapping with the keys {required[7:]}"
             )
         ]
     try:
@@ -108,7 +107,7 @@ def _structure_finding(document: Document, steps: Steps, group: list[ErrorDetail
     if kind == "missing":
         if isinstance(steps[-1], int):
             return document.finding(
-                steps[:-1], f"found {format_value(document.get(steps[:-1]))}, expected {steps[-1] + 1}"
+                steps[:-1], f"found {format_found(document.get(steps[:-1]))}, expected {steps[-1] + 1}"
             )
         # The place is the beginning of the mapping that lacks the key.
         place = document.place(steps[:-1])
@@ -123,7 +122,7 @@ def _structure_finding(document: Document, steps: Steps, group: list[ErrorDetail
         )
     if _is_key_error(error):
         return document.finding(steps, f'found the name "{steps[-1]}", expected {_NAME}', at_key=True)
-    value, found = error["input"], format_value(error["input"])
+    value, found = error["input"], format_found(error["input"])
     if kind == "value_error" and isinstance(context.get("error"), QuantityError):
         return document.finding(steps, context["error"].message, context["error"].hint)
     if kind == "literal_error":
@@ -148,7 +147,7 @@ def _structure_finding(document: Document, steps: Steps, group: list[ErrorDetail
     if kind in ("too_short", "missing") or (kind == "too_long"):
         least, most = context.get("min_length"), context.get("max_length")
         bound = f"at least {least}" if least is not None else f"at most {most}"
-        return document.finding(steps, f"found {format_value(value)}, expected {bound}")
+        return document.finding(steps, f"found {format_found(value)}, expected {bound}")
     for word, text in (("ge", "at least"), ("le", "at most"), ("gt", "more than"), ("lt", "less than")):
         if word in context:
             return document.finding(steps, f"found {found}, expected {text} {context[word]}")

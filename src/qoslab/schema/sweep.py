@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from qoslab.errors import ExperimentError, Finding, format_alternatives
+from qoslab.errors import ExperimentError, Finding, did_you_mean, format_alternatives, format_found
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.expressions import (
     Expression,
@@ -43,7 +43,6 @@ from qoslab.model.units import QuantityError
 from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.kinds import expand_kinds
-from qoslab.schema.near import did_you_mean, format_value
 from qoslab.schema.placeholders import Placeholder, fill_path, fill_placeholders, find_placeholders
 from qoslab.schema.references import check_references
 from qoslab.schema.structure import build, structure_findings
@@ -524,7 +523,7 @@ class _Reader:
         kind = kinds.setdefault(name, kind_name(value))
         if kind != kind_name(value):
             self.note(
-                steps, f"found {format_value(raw)}, a {kind_name(value)}, expected a {kind} like the values before it"
+                steps, f"found {format_found(raw)}, a {kind_name(value)}, expected a {kind} like the values before it"
             )
             return None
         return value

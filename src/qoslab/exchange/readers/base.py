@@ -19,9 +19,8 @@ from typing import Any, BinaryIO
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.errors import UserError
+from qoslab.errors import UserError, format_found
 from qoslab.schema.named_files import FileRefusedError, open_regular
-from qoslab.schema.near import format_value
 from qoslab.system.printing import one_line
 
 MAX_BYTES = 256 * 2**20
@@ -334,14 +333,14 @@ def parse_integer(text: str) -> int:
 def parse_number(value: object) -> float:
     """Return a finite number. Raise `ValueError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"found {format_value(value)}, expected a number")
+        raise ValueError(f"found {format_found(value)}, expected a number")
     try:
         # Python also accepts 1_000 and the digits of other scripts.
         found = float(value if not isinstance(value, str) or (value.isascii() and "_" not in value) else "")
     except ValueError:
-        raise ValueError(f"found {format_value(value)}, expected a number") from None
+        raise ValueError(f"found {format_found(value)}, expected a number") from None
     if not math.isfinite(found):
-        raise ValueError(f"found {format_value(value)}, expected a finite number")
+        raise ValueError(f"found {format_found(value)}, expected a finite number")
     return found
 
 

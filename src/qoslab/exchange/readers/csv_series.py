@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from qoslab.errors import UserError
+from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers.base import (
     MAX_POINTS,
     MAX_SERIES,
@@ -17,7 +17,6 @@ from qoslab.exchange.readers.base import (
     iterate_lines,
     parse_number,
 )
-from qoslab.schema.near import clip_text
 
 _TIME = "time_s"
 _RATE = {"bps": 1.0, "kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9}

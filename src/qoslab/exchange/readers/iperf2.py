@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from qoslab.errors import UserError
+from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers import iperf2_csv
 from qoslab.exchange.readers.base import ForeignResults, arm_name, read_head, read_text
-from qoslab.schema.near import clip_text
 from qoslab.traffic.iperf2 import Report, ReportLine, read_report
 
 _LINE = re.compile(rb"^\[\s*(?:\d+|ID|SUM)\]", re.MULTILINE)

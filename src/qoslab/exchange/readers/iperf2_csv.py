@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from qoslab.errors import UserError
+from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers.base import ForeignResults, arm_name, parse_integer, parse_number, read_text
-from qoslab.schema.near import clip_text
 
 _TIME = r"(?:[+-]\d{4}:)?(?P<second>\d{14})(?P<fraction>\.\d+)?"
 _ROW = re.compile(rf"^{_TIME},[^,\n]*,\d*,[^,\n]*,\d*,-?\d+,\d+\.\d+[-,]\d+\.\d+,\d".encode(), re.MULTILINE)

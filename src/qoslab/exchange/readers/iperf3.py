@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qoslab.errors import UserError
+from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers import iperf3_text
 from qoslab.exchange.readers.base import (
     ForeignResults,
@@ -20,7 +20,6 @@ from qoslab.exchange.readers.base import (
     read_text,
     unexpected_content_error,
 )
-from qoslab.schema.near import clip_text
 
 _EVENT = re.compile(r'\s*\{"event":')
 _VISIBLE = re.compile(r"\S")

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from qoslab.errors import UserError
+from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers.base import ForeignResults, parse_integer, parse_number, read_text
-from qoslab.schema.near import clip_text
 from qoslab.traffic.iperf2 import BITS, BYTES, ReportLine
 
 _STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-from qoslab.errors import format_alternatives
+from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.tc.commands.command_tree import ROOT
 from qoslab.tc.commands.command_words import (
     PROGRAMS,
     RefusedWordError,
     Word,
     WordReader,
-    did_you_mean,
 )
 
 TcObject = Literal["qdisc", "class", "filter"]

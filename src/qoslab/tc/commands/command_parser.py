@@ -12,7 +12,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from qoslab.errors import format_alternatives
+from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.tc.commands.command_head import read_choice, read_head
 from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
 from qoslab.tc.commands.command_words import (
@@ -20,7 +20,6 @@ from qoslab.tc.commands.command_words import (
     TcError,
     Word,
     WordReader,
-    did_you_mean,
     is_linux_command,
     split_commands,
 )

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from qoslab.errors import IosError
 
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+|\S+""")
 """Pattern of a word; blanks within quotes are part of it, and an unclosed quote is a word by itself."""
 _QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
-LONGEST = 100
-"""Maximum length of a word for which similar words are searched."""
-MIN_SIMILARITY = 0.6
-"""Minimum similarity of suggested words, from 0 to 1 (difflib)."""
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a "did you mean" question with the most similar known word; empty if none is similar."""
-    near = get_close_matches(word, list(known), 1, MIN_SIMILARITY) if len(word) <= LONGEST else []
-    return f'did you mean "{near[0]}"?' if near and near[0] != word else ""
 
 
 @dataclass(frozen=True, slots=True)

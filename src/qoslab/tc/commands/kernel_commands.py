@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from qoslab.errors import format_alternatives
+from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.tc.commands.command_head import TcObject, read_head
 from qoslab.tc.commands.command_words import (
     RefusedWordError,
     TcError,
     Word,
     WordReader,
-    did_you_mean,
     split_commands,
 )
 from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, KernelKinds, kind_and_module

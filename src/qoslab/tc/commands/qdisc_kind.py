@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from qoslab.errors import format_alternatives
-from qoslab.tc.commands.command_words import RefusedWordError, Word, WordReader, did_you_mean
+from qoslab.errors import did_you_mean, format_alternatives
+from qoslab.tc.commands.command_words import RefusedWordError, Word, WordReader
 from qoslab.tc.commands.tc_units import UnitError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
-from qoslab.errors import format_alternatives
+from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
-from qoslab.tc.commands.command_words import RefusedWordError, TcError, did_you_mean
+from qoslab.tc.commands.command_words import RefusedWordError, TcError
 from qoslab.tc.commands.qdisc_kind import Leaf
 
 if TYPE_CHECKING:

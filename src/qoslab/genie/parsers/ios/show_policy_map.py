@@ -21,20 +21,61 @@ _COLOUR = {
 }
 _TEXTS = ("queue_limit_packets", "shape_type", "output_queue", "overhead_accounting")
 _FLAGS = ("drop", "queueing", "flow_based_fair_queueing")
-_NUMBERS = """
-    packets bytes queue_limit_bytes queue_limit_ms queue_limit_us queue_depth total_drops no_buffer_drops flow_drops
-    bytes_drops pkts_output bytes_output pkts_matched bytes_matched pkts_queued bytes_queued shape_cir_bps shape_bc_bps
-    shape_be_bps target_shape_rate bandwidth_percent bandwidth_kbps bandwidth_remaining_ratio
-    bandwidth_remaining_percent bandwidth_max_threshold_packets fair_queue_limit_per_flow maximum_hashed_queues
-    priority_level
-""".split()
-_POLICE_NUMBERS = """
-    cir_bps cir_percent cir_bc_bytes cir_be_bytes pir_bps pir_percent pir_be_bytes rate_bps burst_bytes
-""".split()
-_SHAPING_NUMBERS = """
-    target_rate_bps average_rate_bps byte_limit sustain_bits_per_interval excess_bits_per_interval interval_ms
-    increment_bytes queue_depth packets bytes packets_delayed bytes_delayed
-""".split()
+_NUMBERS = (
+    "packets",
+    "bytes",
+    "queue_limit_bytes",
+    "queue_limit_ms",
+    "queue_limit_us",
+    "queue_depth",
+    "total_drops",
+    "no_buffer_drops",
+    "flow_drops",
+    "bytes_drops",
+    "pkts_output",
+    "bytes_output",
+    "pkts_matched",
+    "bytes_matched",
+    "pkts_queued",
+    "bytes_queued",
+    "shape_cir_bps",
+    "shape_bc_bps",
+    "shape_be_bps",
+    "target_shape_rate",
+    "bandwidth_percent",
+    "bandwidth_kbps",
+    "bandwidth_remaining_ratio",
+    "bandwidth_remaining_percent",
+    "bandwidth_max_threshold_packets",
+    "fair_queue_limit_per_flow",
+    "maximum_hashed_queues",
+    "priority_level",
+)
+_POLICE_NUMBERS = (
+    "cir_bps",
+    "cir_percent",
+    "cir_bc_bytes",
+    "cir_be_bytes",
+    "pir_bps",
+    "pir_percent",
+    "pir_be_bytes",
+    "rate_bps",
+    "burst_bytes",
+)
+_SHAPING_NUMBERS = (
+    "target_rate_bps",
+    "average_rate_bps",
+    "byte_limit",
+    "sustain_bits_per_interval",
+    "excess_bits_per_interval",
+    "interval_ms",
+    "increment_bytes",
+    "queue_depth",
+    "packets",
+    "bytes",
+    "packets_delayed",
+    "bytes_delayed",
+)
 
 
 def _class_schema(levels: int) -> dict[Any, Any]:
