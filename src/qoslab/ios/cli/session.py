@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from qoslab.ios.cli.grammar import (
@@ -92,6 +93,10 @@ WITHOUT_EFFECT: set[str] = set()
 """The syntaxes of inert commands."""
 
 CONFIG: CommandTable[Handler] = CommandTable(texts=TEXTS, parents={name: mode.parent for name, mode in MODES.items()})
+router_command = partial(CONFIG.add, requires={"router"})
+"""Decorator of a command of routers, with the parameters of `CONFIG.add`."""
+switch_command = partial(CONFIG.add, requires={"switch"})
+"""Decorator of a command of switches, with the parameters of `CONFIG.add`."""
 
 
 @dataclass(frozen=True, slots=True)

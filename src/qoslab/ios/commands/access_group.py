@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import AccessGroups, Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
@@ -31,12 +31,11 @@ _HELP = {
 }
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface"),
     _IPV4,
     no="ip access-group [(<list:1-199>|<list:1300-2699>|<name:word>)] (in|out)",
     undo=Undo(line="ip access-group <name:word> (in|out)", attaches=True),
-    requires={"router"},
     help={**_HELP, "access-group": "Specify access control for packets"},
 )
 def _configure_access_group(session: ConfigSession, args: Args) -> None:
@@ -44,12 +43,11 @@ def _configure_access_group(session: ConfigSession, args: Args) -> None:
     _attach(session, args, args.optional("name", str) if number is None else str(number), 4)
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface"),
     "ipv6 traffic-filter <name:word> (in|out)",
     no="ipv6 traffic-filter [<name:word>] (in|out)",
     undo=Undo(line="ipv6 traffic-filter <name:word> (in|out)", attaches=True),
-    requires={"router"},
     help={
         **_HELP,
         "ipv6": "IPv6 interface subcommands",

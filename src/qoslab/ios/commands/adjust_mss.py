@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface"),
     "ip tcp adjust-mss <bytes:500-1460>",
     no="ip tcp adjust-mss [<bytes:500-1460>]",
-    requires={"router"},
     help={
         "tcp": "TCP header compression and other parameters",
         "adjust-mss": "Adjust the mss of transit packets",

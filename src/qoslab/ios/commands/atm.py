@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, UnsupportedError, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION, AtmEncapsulation, Circuit, Contract
 from qoslab.ios.model.device import Device, Interface
@@ -30,12 +30,11 @@ ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {
 }
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface"),
     "pvc <circuit:circuit>",
     no="pvc <circuit:circuit>",
     undo=Undo(first=True),
-    requires={"router"},
     help={"pvc": "Configure ATM PVC parameters", "circuit": "Enter VPI/VCI value(slash required)"},
 )
 def _configure_pvc(session: ConfigSession, args: Args) -> None:
@@ -74,11 +73,10 @@ def _current_circuit(session: ConfigSession) -> Circuit:
     return circuit
 
 
-@CONFIG.add(
+@router_command(
     CIRCUIT_MODES,
     "encapsulation (aal5snap|aal5mux (ip|ppp dialer))",
     no="encapsulation",
-    requires={"router"},
     help={
         "encapsulation": "Select ATM Encapsulation for VC",
         "aal5snap": "AAL5+LLC/SNAP Encapsulation",
@@ -106,20 +104,18 @@ _CONTRACT_HELP = {
 _CONTRACT_UNDO = Undo(key="ubr", line="(ubr|cbr|vbr-nrt)")
 
 
-@CONFIG.add(
+@router_command(
     CIRCUIT_MODES,
     "(ubr|cbr) <peak:1-155000>",
     no="(ubr|cbr)",
     undo=_CONTRACT_UNDO,
-    requires={"router"},
     help=_CONTRACT_HELP,
 )
-@CONFIG.add(
+@router_command(
     CIRCUIT_MODES,
     "vbr-nrt <peak:1-155000> <sustainable:1-155000> [<burst:1-65535>]",
     no="vbr-nrt",
     undo=_CONTRACT_UNDO,
-    requires={"router"},
     help=_CONTRACT_HELP,
 )
 def _configure_contract(session: ConfigSession, args: Args) -> None:

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
@@ -115,12 +115,11 @@ def _configure_description(session: ConfigSession, args: Args) -> None:
     _replace(session, replace(session.class_map, description=None if args.unset else args.value("text", str)))
 
 
-@CONFIG.add(
+@router_command(
     "class-map",
     MATCH,
     no=MATCH,
     undo=Undo(key=MATCH, ordered=lambda args: True),
-    requires={"router"},
     help={
         "match": "classification criteria",
         "not": "Negate this match result",

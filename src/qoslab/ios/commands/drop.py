@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import PolicyClass
@@ -34,7 +34,7 @@ DISCARD: program_formats.PoliceConfig = {
 """The policer that drops all packets."""
 
 
-@CONFIG.add("policy-class", "drop", no=True, requires={"router"}, help={"drop": "Drop all packets"})
+@router_command("policy-class", "drop", no=True, help={"drop": "Drop all packets"})
 def _configure_drop(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, drop=not args.unset))
 

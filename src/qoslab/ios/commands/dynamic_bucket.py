@@ -11,7 +11,7 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.commands.police import PARTS, check_one_bucket
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.engine_rules import RANGES
@@ -65,11 +65,10 @@ def _dynamic_bucket_syntax() -> str:
     return f"{DYNAMIC_BUCKET} {' '.join(words)}"
 
 
-@CONFIG.add(
+@router_command(
     "policy-class",
     _dynamic_bucket_syntax(),
     no=DYNAMIC_BUCKET,
-    requires={"router"},
     help={
         "qoslab-extension": "Extensions of the qoslab data plane",
         "police": "Police",

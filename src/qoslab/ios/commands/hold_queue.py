@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     "hold-queue <packets:0-4096> (in|out)",
     no="hold-queue [<packets:0-4096>] (in|out)",
     undo=Undo(line="hold-queue [<packets:0-4096>] (in|out)"),
-    requires={"router"},
     help={
         "hold-queue": "Set hold queue depth",
         "packets": "Queue length",

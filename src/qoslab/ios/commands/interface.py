@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.addressing import check_overlap, parse_interface_address
 from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.inert_lines import keep_virtual_interface
 from qoslab.ios.commands.reservable import check_reserved
@@ -51,12 +51,11 @@ SECONDARY_FIRST = "% Must delete secondary before deleting primary"
     no="interface <name:interface>",
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )
-@CONFIG.add(
+@router_command(
     "config",
     "interface <name:interface> point-to-point",
     no="interface <name:interface> point-to-point",
     undo=Undo(key="interface <name:interface>"),
-    requires={"router"},
     help={
         "interface": "Select an interface to configure",
         "name": "Interface type and number",
@@ -257,11 +256,10 @@ for _software, _greatest in (
     )(_configure_bandwidth)
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     "clock rate <bps:300-8000000>",
     no=True,
-    requires={"router"},
     help={
         "clock": "Configure serial interface clock",
         "rate": "Configure serial interface clock speed",
@@ -273,11 +271,10 @@ def _configure_clock_rate(session: ConfigSession, args: Args) -> None:
     session.interface.clock_rate_bps = None if args.unset else args.value("bps", int)
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     "encapsulation (ppp|hdlc)",
     no=True,
-    requires={"router"},
     help={
         "encapsulation": "Set encapsulation type for an interface",
         "ppp": "Point-to-Point protocol",
@@ -347,11 +344,10 @@ def _configure_duplex(session: ConfigSession, args: Args) -> None:
     session.interface.duplex = next((each for each in forced if each in args and not args.unset), "auto")
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     "speed (auto|100|1000)",
     no=True,
-    requires={"router"},
     help={
         "speed": "Configure speed operation",
         "auto": "Enable AUTO speed configuration",

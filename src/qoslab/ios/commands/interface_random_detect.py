@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.queue_lists import check_queueing
 from qoslab.ios.commands.random_detect import DETAIL, HELP, NO, apply_line, random_detect_syntax, red_config, red_lines
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     random_detect_syntax("<minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"),
     no=NO,
     undo=Undo(key=DETAIL, parts=True, afresh=True),
-    requires={"router"},
     help=HELP,
 )
 def _configure_random_detect(session: ConfigSession, args: Args) -> None:

@@ -21,7 +21,7 @@ from ipaddress import (
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
@@ -79,21 +79,19 @@ _IP_SLA = {
 }
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "ip sla <number:1-2147483647>",
     no="ip sla <number:1-2147483647>",
     undo=Undo(afresh=True),
     help=_IP_SLA,
-    requires={"router"},
 )
-@CONFIG.add(
+@router_command(
     "config",
     "ip sla monitor <number:1-2147483647>",
     no="ip sla monitor <number:1-2147483647>",
     undo=Undo(line="ip sla <number:1-2147483647>", afresh=True),
     help=_IP_SLA,
-    requires={"router"},
 )
 def _configure_ip_sla(session: ConfigSession, args: Args) -> None:
     sla, number = session.device.ip_sla, args.value("number", int)
@@ -359,12 +357,11 @@ _SCHEDULE = (
 )
 
 
-@CONFIG.add(
+@router_command(
     "config",
     _SCHEDULE,
     no=_SCHEDULE,
     undo=Undo(afresh=True, goes_with="ip sla <number:1-2147483647>"),
-    requires={"router"},
     help={
         **_IP_SLA,
         "schedule": "IP SLAs Entry Scheduling",
@@ -410,12 +407,11 @@ def _start(args: Args) -> Start:
     return Start("at", at, None if month is None else (month, args.value("day", int)))
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "ip sla [monitor] responder [udp-echo port <port:1-65535>]",
     no="ip sla [monitor] responder [udp-echo port <port:1-65535>]",
     undo=Undo(key="ip sla responder [udp-echo port <port:1-65535>]"),
-    requires={"router"},
     help={
         **_IP_SLA,
         "responder": "Enable IP SLAs Responder",

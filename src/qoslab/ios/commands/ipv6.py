@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ipaddress import IPv6Address, IPv6Interface
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.interface import SWITCHED
 from qoslab.ios.model.device import Device, Interface
@@ -27,33 +27,30 @@ _IPV6 = {"ipv6": "Global IPv6 configuration subcommands"}
 _INTERFACE = {"ipv6": "IPv6 interface subcommands"}
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "ipv6 unicast-routing",
     no=True,
-    requires={"router"},
     help={**_IPV6, "unicast-routing": "Enable unicast routing"},
 )
 def _configure_unicast_routing(session: ConfigSession, args: Args) -> None:
     session.device.ipv6_unicast_routing = not args.unset
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "ipv6 cef",
     no=True,
-    requires={"router"},
     help={**_IPV6, "cef": "Cisco Express Forwarding"},
 )
 def _configure_cef(session: ConfigSession, args: Args) -> None:
     session.device.ipv6_cef = not args.unset
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     "ipv6 enable",
     no=True,
-    requires={"router"},
     help={**_INTERFACE, "enable": "Enable IPv6 on interface"},
 )
 def _enable(session: ConfigSession, args: Args) -> None:
@@ -63,12 +60,11 @@ def _enable(session: ConfigSession, args: Args) -> None:
 _ADDRESS = "(<prefix:ipv6-prefix>|<link:ipv6-address> link-local)"
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     f"ipv6 address {_ADDRESS}",
     no=f"ipv6 address [{_ADDRESS}]",
     undo=Undo(key=f"ipv6 address {_ADDRESS}", rewrite=True),
-    requires={"router"},
     help={
         **_INTERFACE,
         "address": "Configure IPv6 address on interface",

@@ -11,7 +11,7 @@ from ipaddress import IPv6Address, IPv6Interface
 from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_list import (
     INVALID_NAME,
@@ -99,13 +99,12 @@ _HELP = {
 }
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "ipv6 access-list <name:word>",
     no="ipv6 access-list <name:word>",
     # The same key as an IPv4 list, since a name identifies one list of either version.
     undo=Undo("access-list <name:word>", "ipv6 access-list <name:word>", afresh=True, referred=3),
-    requires={"router"},
     help={
         "ipv6": "Global IPv6 configuration subcommands",
         "access-list": "Configure access lists",
@@ -154,16 +153,15 @@ def _line(session: ConfigSession, args: Args) -> None:
 
 
 for _body in ENTRIES:
-    CONFIG.add(
+    router_command(
         "ipv6-acl",
         # The number may stand before the entry or behind it, as `show ipv6 access-list` prints it.
         f"({_SEQUENCE} {_body}|{_body} sequence <sequence:1-4294967294>)",
         no=_body,
         undo=Undo(_body),
-        requires={"router"},
         help=_HELP,
     )(_line)
-CONFIG.add("ipv6-acl", "remark <text:line>", no="remark <text:line>", requires={"router"}, help=_HELP)(_line)
+router_command("ipv6-acl", "remark <text:line>", no="remark <text:line>", help=_HELP)(_line)
 
 
 def _forget_line(session: ConfigSession, args: Args) -> None:

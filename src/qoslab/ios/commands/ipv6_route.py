@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv6Address, IPv6Interface
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.routing import route_order
 from qoslab.ios.model.device import Device, StaticRoute
@@ -22,12 +22,11 @@ _HOP = "(<hop:ipv6-address>|<out:interface> [<hop:ipv6-address>])"
 _ROUTE = f"ipv6 route <prefix:ipv6-prefix> {_HOP} [<distance:1-254>]"
 
 
-@CONFIG.add(
+@router_command(
     "config",
     _ROUTE,
     undo=Undo(key=_ROUTE, early=True),
     no=f"ipv6 route <prefix:ipv6-prefix> [{_HOP} [<distance:1-254>]]",
-    requires={"router"},
     help={
         "ipv6": "Global IPv6 configuration subcommands",
         "route": "Configure static routes",

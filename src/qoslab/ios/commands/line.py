@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     EXEC_TIMEOUT,
@@ -58,11 +58,10 @@ def _configure_line(session: ConfigSession, args: Args) -> None:
     session.enter("line", ",".join(f"vty {number}" for number in range(first, last + 1)))
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "line aux <number:0-0>",
     undo=Undo(split=lambda args: ["line aux 0"]),
-    requires={"router"},
     help={"line": "Configure a terminal line", "aux": "Auxiliary line", "number": "Line number"},
 )
 def _configure_auxiliary_line(session: ConfigSession, args: Args) -> None:

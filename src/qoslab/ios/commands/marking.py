@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import (
@@ -48,14 +48,13 @@ FIELD_WORDS = "[ip] dscp|[ip] precedence|cos|qos-group|discard-class"
 """Syntax of the field that is set."""
 
 
-@CONFIG.add(
+@router_command(
     "policy-class",
     "set ([ip] dscp <value:dscp>|[ip] precedence <value:precedence>|cos <value:0-7>|qos-group <value:0-99>"
     "|discard-class <value:0-7>)",
     no="set ([ip] dscp [<value:dscp>]|[ip] precedence [<value:precedence>]|cos [<value:0-7>]|qos-group [<value:0-99>]"
     "|discard-class [<value:0-7>])",
     undo=Undo(key=f"set ({FIELD_WORDS})"),
-    requires={"router"},
     help={
         "set": "Set QoS values",
         "ip": "Set IP specific values",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import ConfigSession, UnsupportedError, router_command
 from qoslab.ios.model.device import Interface
 from qoslab.ios.model.mtu import DEFAULT_MTU, line_mtu
 from qoslab.ios.registry import INTERFACE_LINES
@@ -19,11 +19,10 @@ MAX_MTU_BY_TYPE = {"Ethernet": 1500, "FastEthernet": 1600, "Serial": 17940, "ATM
 """Maximum value in the answer to `?`, by type of interface [R]; of all faster Ethernet ports `JUMBO_MTU`."""
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     "mtu <bytes:64-17940>",
     no="mtu [<bytes:64-17940>]",
-    requires={"router"},
     help={"mtu": "Set the interface Maximum Transmission Unit (MTU)", "bytes": "MTU size in bytes"},
 )
 def _configure_mtu(session: ConfigSession, args: Args) -> None:
@@ -43,22 +42,20 @@ def _configure_mtu(session: ConfigSession, args: Args) -> None:
             each.ipv6_mtu = None
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface"),
     "ip mtu <bytes:68-1500>",
     no="ip mtu [<bytes:68-1500>]",
-    requires={"router"},
     help={"mtu": "Set IP Maximum Transmission Unit", "bytes": "MTU (bytes)"},
 )
 def _configure_ip_mtu(session: ConfigSession, args: Args) -> None:
     session.interface.ip_mtu = _protocol_mtu(session, args)
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface"),
     "ipv6 mtu <bytes:1280-1500>",
     no="ipv6 mtu [<bytes:1280-1500>]",
-    requires={"router"},
     help={
         "ipv6": "IPv6 interface subcommands",
         "mtu": "Set IPv6 Maximum Transmission Unit",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.interface_queueing import PRIORITIES, CustomList, CustomQueue, PriorityList, QueueRule
@@ -70,12 +70,11 @@ _HELP = {
 }
 
 
-@CONFIG.add(
+@router_command(
     "config",
     f"priority-list <number:1-16> ({_PRIORITY})",
     no=f"priority-list <number:1-16> [{_PRIORITY}]",
     undo=Undo(table=True, referred=4),
-    requires={"router"},
     help=_HELP,
 )
 def _configure_priority_list(session: ConfigSession, args: Args) -> None:
@@ -97,12 +96,11 @@ def _configure_priority_list(session: ConfigSession, args: Args) -> None:
         lists[number] = present
 
 
-@CONFIG.add(
+@router_command(
     "config",
     f"queue-list <number:1-16> ({_CUSTOM})",
     no=f"queue-list <number:1-16> [{_CUSTOM}]",
     undo=Undo(table=True, referred=4),
-    requires={"router"},
     help=_HELP,
 )
 def _configure_queue_list(session: ConfigSession, args: Args) -> None:
@@ -167,7 +165,7 @@ def _queue_values(queues: tuple[CustomQueue, ...], number: int, args: Args) -> t
 # What an interface queues by.
 
 
-@CONFIG.add("interface", "priority-group <number:1-16>", no=True, requires={"router"}, help=_HELP)
+@router_command("interface", "priority-group <number:1-16>", no=True, help=_HELP)
 def _configure_priority_group(session: ConfigSession, args: Args) -> None:
     number = None if args.unset else args.value("number", int)
     made = replace(session.interface, priority_group=number)
@@ -176,7 +174,7 @@ def _configure_priority_group(session: ConfigSession, args: Args) -> None:
     session.interface.priority_group = number
 
 
-@CONFIG.add("interface", "custom-queue-list <number:1-16>", no=True, requires={"router"}, help=_HELP)
+@router_command("interface", "custom-queue-list <number:1-16>", no=True, help=_HELP)
 def _configure_custom_queue_list(session: ConfigSession, args: Args) -> None:
     number = None if args.unset else args.value("number", int)
     made = replace(session.interface, custom_queue_list=number)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands import account
 from qoslab.ios.commands.class_queue_lines import classic_queueing_lines, hqf_queueing_lines
@@ -171,11 +171,10 @@ _FAIR_QUEUE_HELP = {
 }
 
 
-@CONFIG.add(
+@router_command(
     "policy-class",
     "fair-queue [<queues:16-4096>]",
     no=True,
-    requires={"router"},
     help=_FAIR_QUEUE_HELP,
 )
 @CONFIG.add(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import dscp_text
@@ -77,12 +77,11 @@ _HELP = {
 }
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     _SYNTAX,
     no=_SYNTAX,
     undo=Undo(_SYNTAX, ordered=lambda args: True),
-    requires={"router"},
     help=_HELP,
 )
 def _configure_rate_limit(session: ConfigSession, args: Args) -> None:
@@ -221,12 +220,11 @@ def _engine_action(action: LimitAction) -> program_formats.RateLimitAction:
 # The lists of precedences.
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "access-list rate-limit <number:0-99> (<precedence:0-7>|mask <bits:hexadecimal-octet>)",
     no="access-list rate-limit <number:0-99> [<precedence:0-7>|mask <bits:hexadecimal-octet>]",
     undo=Undo(referred=4),
-    requires={"router"},
     help={
         "access-list": "Add an access list entry",
         "rate-limit": "Simple rate-limit specific access list",

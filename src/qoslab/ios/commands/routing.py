@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
@@ -87,7 +87,7 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
     device.routes.sort(key=route_order)
 
 
-@CONFIG.add("config", "ip routing", requires={"router"}, help={**_IP, "routing": "Enable IP routing"})
+@router_command("config", "ip routing", help={**_IP, "routing": "Enable IP routing"})
 def _configure_routing(session: ConfigSession, args: Args) -> None:
     """Accept the command without effect: a router always routes, and its configuration does not print the command."""
 

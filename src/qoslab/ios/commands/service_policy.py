@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, UnsupportedError, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class, unknown_policy_error
 from qoslab.ios.model import engine_defaults
@@ -44,11 +44,10 @@ BELOW_CIRCUIT = "on ATM a policy is attached to a circuit: enter it under `pvc`"
 ALREADY_ATTACHED = "Policy map {policy} is already attached"
 
 
-@CONFIG.add(
+@router_command(
     "policy-class",
     "service-policy <policy:word>",
     no=True,
-    requires={"router"},
     help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
 )
 def _configure_service_policy(session: ConfigSession, args: Args) -> None:
@@ -75,12 +74,11 @@ def _count_levels_above(device: Device, name: str) -> int:
     return max((1 + _count_levels_above(device, parent) for parent in parents), default=0)
 
 
-@CONFIG.add(
+@router_command(
     ("interface", "subinterface", *CIRCUIT_MODES),
     "service-policy (input|output) <policy:word>",
     no=True,
     undo=Undo("service-policy (input|output)", "service-policy (input|output) <policy:word>", attaches=True),
-    requires={"router"},
     help={
         "service-policy": "Configure QoS Service Policy",
         "input": "Assign policy-map to the input of an interface",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.inert_lines import InertLine
@@ -20,21 +20,19 @@ from qoslab.ios.registry import CLASS_LINES, Layout
 ABOUT = "Frame Relay congestion bits, which no frame here carries"
 
 
-@CONFIG.add(
+@router_command(
     "policy-class",
     # The range is that of `shape` in the earlier generation [I].
     "shape adaptive <rate:8000-154400000>",
     no="shape adaptive [<rate:8000-154400000>]",
     undo=Undo(key="shape adaptive"),
-    requires={"router"},
     help={"shape": "Traffic Shaping", "adaptive": "Enable Traffic Shaping adaptation to BECN", "rate": "Lower bound"},
 )
-@CONFIG.add(
+@router_command(
     "policy-class",
     "shape fecn-adapt",
     no="shape fecn-adapt",
     undo=Undo(key="shape fecn-adapt"),
-    requires={"router"},
     help={"shape": "Traffic Shaping", "fecn-adapt": "Enable Traffic Shaping reflection of FECN as BECN"},
 )
 def _configure_shape_adaptive(session: ConfigSession, args: Args) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_group import engine_filters
 from qoslab.ios.commands.adjust_mss import engine_adjust_mss
@@ -39,12 +39,11 @@ NOT_BELOW_SHAPER = "% Not supported: a shaper on a port whose subinterfaces have
 NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
 
 
-@CONFIG.add(
+@router_command(
     "subinterface",
     "encapsulation dot1Q <vlan:1-4094> [native]",
     no="encapsulation dot1Q [<vlan:1-4094>] [native]",
     undo=Undo(key="encapsulation dot1Q", rewrite=True),
-    requires={"router"},
     help={
         "encapsulation": "Set encapsulation type for an interface",
         "dot1Q": "IEEE 802.1Q Virtual LAN",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.marking import FIELD_WORDS, SET_FIELDS, field_marking_lines
 from qoslab.ios.commands.policy_map import change_class
@@ -54,12 +54,11 @@ _HELP = {
 }
 
 
-@CONFIG.add(
+@router_command(
     "config",
     "table-map <name:word>",
     no="table-map <name:word>",
     undo=Undo(referred=1),
-    requires={"router"},
     help=_HELP,
 )
 def _configure_table_map(session: ConfigSession, args: Args) -> None:
@@ -78,12 +77,11 @@ def _current_table_map(session: ConfigSession) -> TableMap:
     return found
 
 
-@CONFIG.add(
+@router_command(
     "table-map",
     "map [from] <old:0-99> to <new:0-99>",
     no="map [from] <old:0-99> [to <new:0-99>]",
     undo=Undo(key="map from <old:0-99>"),
-    requires={"router"},
     help=_HELP,
 )
 def _configure_map(session: ConfigSession, args: Args) -> None:
@@ -96,7 +94,7 @@ def _configure_map(session: ConfigSession, args: Args) -> None:
     session.device.table_maps[table.name] = replace(table, rows=tuple(sorted(rows.items())))
 
 
-@CONFIG.add("table-map", "default (copy|ignore|<value:0-99>)", no=True, requires={"router"}, help=_HELP)
+@router_command("table-map", "default (copy|ignore|<value:0-99>)", no=True, help=_HELP)
 def _configure_default(session: ConfigSession, args: Args) -> None:
     table = _current_table_map(session)
     default: int | Literal["copy", "ignore"] | None = args.optional("value", int)
@@ -117,12 +115,11 @@ def _config_blocks(device: Device) -> Iterator[list[str]]:
         yield [f"table-map {name}", *(f" map from {old} to {new}" for old, new in table.rows), *default]
 
 
-@CONFIG.add(
+@router_command(
     "policy-class",
     f"set ({FIELD_WORDS}) ({_SOURCE_WORDS}) [table <table:word>]",
     no=f"set ({FIELD_WORDS}) ({_SOURCE_WORDS}) [table [<table:word>]]",
     undo=Undo(key=f"set ({FIELD_WORDS})"),
-    requires={"router"},
     help=_HELP,
 )
 def _configure_set_from(session: ConfigSession, args: Args) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.queue_lists import check_queueing
 from qoslab.ios.model import engine_defaults
@@ -27,11 +27,10 @@ _FIGURES = "<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:
 _UNSET = "[<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]]"
 
 
-@CONFIG.add(
+@router_command(
     "interface",
     f"traffic-shape (rate {_FIGURES}|group <list:1-2699> {_FIGURES})",
     no=f"traffic-shape (rate {_UNSET}|group <list:1-2699> {_UNSET})",
-    requires={"router"},
     undo=Undo("traffic-shape (rate|group <list:1-2699>)"),
     help={
         "traffic-shape": "Enable Traffic Shaping on an Interface or Sub-Interface",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession
+from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, router_command
 from qoslab.ios.model.device import (
     Device,
     Interface,
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 
-@CONFIG.add(
+@router_command(
     ("interface", *CIRCUIT_MODES),
     "tx-ring-limit <packets:1-32767>",
     no=True,
-    requires={"router"},
     help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
 )
 def _configure_tx_ring_limit(session: ConfigSession, args: Args) -> None:

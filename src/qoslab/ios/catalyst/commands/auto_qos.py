@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.catalyst import (
     DEFAULT_PORT,
@@ -85,12 +85,11 @@ _MARKED_CODE_POINTS = {_VOICE: 46, _CONTROL: 24}
 _BURST_BYTES = 8000
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "auto qos voip (cisco-phone|cisco-softphone|trust)",
     no="auto qos voip [(cisco-phone|cisco-softphone|trust)]",
     undo=Undo(followed="no service-policy input"),
-    requires={"switch"},
     help={
         "auto": "Configure Automation",
         "qos": "Configure AutoQoS",

@@ -13,7 +13,7 @@ from qoslab.ios.catalyst.commands.vlan_interface import vlan_interfaces
 from qoslab.ios.catalyst.compile import compile_qos
 from qoslab.ios.catalyst.running_config import qos_lines, vlan_blocks
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.catalyst import (
     DEFAULT_COS_DSCP,
@@ -78,16 +78,15 @@ def _change(session: ConfigSession, **changes: Any) -> None:
     session.device.switch = replace(session.device.mls_qos, **changes)
 
 
-@CONFIG.add("config", "mls qos", no=True, requires={"switch"}, help=MLS)
+@switch_command("config", "mls qos", no=True, help=MLS)
 def _configure_mls_qos(session: ConfigSession, args: Args) -> None:
     _change(session, enabled=not args.unset)
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos rewrite ip dscp",
     no=True,
-    requires={"switch"},
     help={
         **MLS,
         "rewrite": "Rewrite Packet/Frame",
@@ -120,11 +119,10 @@ def _listed_codes(args: Args, name: str) -> list[int]:
     return values
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos map (cos-dscp|ip-prec-dscp) <dscp:0-63>+",
     no="mls qos map (cos-dscp|ip-prec-dscp) [<dscp:0-63>+]",
-    requires={"switch"},
     help={
         **_MAP,
         "cos-dscp": "Class of service to dscp mapping",
@@ -141,20 +139,18 @@ _DSCP_VALUES = {"dscp": "dscp values separated by spaces (up to 8 values total)"
 _DSCP_MAPS = {"dscp-cos": ("dscp_cos", DEFAULT_DSCP_COS), "policed-dscp": ("policed_dscp", IDENTITY)}
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos map dscp-cos <dscp:0-63>+ to <value:0-7>",
     no="mls qos map dscp-cos [<dscp:0-63>+ to <value:0-7>]",
     undo=Undo(table=True),
-    requires={"switch"},
     help={**_MAP, "dscp-cos": "dscp to class of service mapping", **_DSCP_VALUES, "value": "cos value"},
 )
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos map policed-dscp <dscp:0-63>+ to <value:0-63>",
     no="mls qos map policed-dscp [<dscp:0-63>+ to <value:0-63>]",
     undo=Undo(table=True),
-    requires={"switch"},
     help={**_MAP, "policed-dscp": "dscp to policed dscp mapping", **_DSCP_VALUES, "value": "policed dscp value"},
 )
 def _configure_by_dscp(session: ConfigSession, args: Args) -> None:
@@ -172,12 +168,11 @@ def _mapped_codes(args: Args, present: Sequence[int], default: Sequence[int]) ->
     return tuple(values)
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos map dscp-mutation <name:word> <dscp:0-63>+ to <value:0-63>",
     no="mls qos map dscp-mutation <name:word> [<dscp:0-63>+ to <value:0-63>]",
     undo=Undo(table=True),
-    requires={"switch"},
     help={
         **_MAP,
         "dscp-mutation": "dscp mutation map",
@@ -223,12 +218,11 @@ def _place_map(session: ConfigSession, args: Args) -> None:
 
 for _direction, _queue_count in (("output", 4), ("input", 2)):
     for _field, _top in (("cos", 7), ("dscp", 63)):
-        CONFIG.add(
+        switch_command(
             "config",
             _place_syntax(_direction, _queue_count, _field, _top),
             no=f"mls qos srr-queue {_direction} {_field}-map",
             undo=Undo(table=True),
-            requires={"switch"},
             help={**_PLACES, "code": f"{_field} values separated by spaces (up to 8 values total)"},
         )(_place_map)
 
@@ -240,11 +234,10 @@ def _change_input(session: ConfigSession, **changes: Any) -> None:
     _change(session, input=replace(session.device.mls_qos.input, **changes))
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos srr-queue input buffers <first:0-100> <second:0-100>",
     no="mls qos srr-queue input buffers [<first:0-100> <second:0-100>]",
-    requires={"switch"},
     help={
         **_PLACES,
         "buffers": "Configure buffer allocation",
@@ -268,11 +261,10 @@ def _check_sum(buffers: Sequence[int]) -> None:
         raise RejectedError(BUFFERS_SUM.format(total=sum(buffers)))
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos srr-queue input bandwidth <first:1-100> <second:1-100>",
     no="mls qos srr-queue input bandwidth [<first:1-100> <second:1-100>]",
-    requires={"switch"},
     help={
         **_PLACES,
         "bandwidth": "Configure SRR bandwidth",
@@ -284,11 +276,10 @@ def _configure_input_bandwidth(session: ConfigSession, args: Args) -> None:
     _change_input(session, bandwidth=_argument_pair(args, InputQueues().bandwidth))
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos srr-queue input threshold <number:1-2> <first:1-100> <second:1-100>",
     no="mls qos srr-queue input threshold <number:1-2> [<first:1-100> <second:1-100>]",
-    requires={"switch"},
     help={
         **_PLACES,
         "threshold": "Configure queue thresholds",
@@ -303,11 +294,10 @@ def _configure_input_threshold(session: ConfigSession, args: Args) -> None:
     _change_input(session, thresholds=tuple(thresholds))
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "mls qos srr-queue input priority-queue <number:1-2> bandwidth <percent:0-40>",
     no="mls qos srr-queue input priority-queue [<number:1-2> [bandwidth <percent:0-40>]]",
-    requires={"switch"},
     help={
         **_PLACES,
         "priority-queue": "Configure priority scheduling for a queue",
@@ -342,11 +332,10 @@ def _change_queue_set(session: ConfigSession, args: Args, **changes: Any) -> Non
 _BUFFERS = "<first:0-99> <second:1-100> <third:0-99> <fourth:0-99>"
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     f"mls qos queue-set output <set:1-2> buffers {_BUFFERS}",
     no=f"mls qos queue-set output <set:1-2> buffers [{_BUFFERS}]",
-    requires={"switch"},
     help={
         **_QUEUE_SET,
         "buffers": "assign buffers to egress queues",
@@ -367,12 +356,11 @@ def _configure_buffers(session: ConfigSession, args: Args) -> None:
 _THRESHOLDS = "<first:1-3200> <second:1-3200> <reserved:1-100> <maximum:1-3200>"
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     f"mls qos queue-set output <set:1-2> threshold <number:1-4> {_THRESHOLDS}",
     no=f"mls qos queue-set output <set:1-2> threshold [<number:1-4> [{_THRESHOLDS}]]",
     undo=Undo(key="mls qos queue-set output <set:1-2> threshold <number:1-4>"),
-    requires={"switch"},
     help={
         **_QUEUE_SET,
         "threshold": "Assign threshold values to a queue",
@@ -398,14 +386,13 @@ def _thresholds(args: Args) -> QueueThresholds:
 # Aggregate policers.
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     f"mls qos aggregate-policer <name:word> <rate:{POLICE_RATE}> <burst:{POLICE_BURST}>"
     " exceed-action (drop|policed-dscp-transmit)",
     no="mls qos aggregate-policer <name:word>"
     f" [<rate:{POLICE_RATE}> <burst:{POLICE_BURST}> exceed-action (drop|policed-dscp-transmit)]",
     undo=Undo(referred=5),
-    requires={"switch"},
     help={
         **MLS,
         "aggregate-policer": "Named aggregate policer",
@@ -433,12 +420,11 @@ def _configure_aggregate_policer(session: ConfigSession, args: Args) -> None:
 # VLANs.
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "vlan <number:1-4094>",
     no="vlan <number:1-4094>",
     undo=Undo(referred=6),
-    requires={"switch"},
     help={"vlan": "VLAN commands", "number": "ISL VLAN IDs 1-4094"},
 )
 def _configure_vlan(session: ConfigSession, args: Args) -> None:
@@ -456,11 +442,10 @@ def _configure_vlan(session: ConfigSession, args: Args) -> None:
     session.enter("vlan", str(number))
 
 
-@CONFIG.add(
+@switch_command(
     "vlan",
     "name <text:word>",
     no=True,
-    requires={"switch"},
     help={"name": "Ascii name of the VLAN", "text": "The ascii name for the VLAN"},
 )
 def _configure_vlan_name(session: ConfigSession, args: Args) -> None:
@@ -471,10 +456,9 @@ def _configure_vlan_name(session: ConfigSession, args: Args) -> None:
     session.device.switch = session.device.mls_qos.with_vlan(number, name)
 
 
-@CONFIG.add(
+@switch_command(
     "config",
     "ip routing",
-    requires={"switch"},
     help={"ip": "Global IP configuration subcommands", "routing": "Enable IP routing"},
 )
 def _configure_ip_routing(session: ConfigSession, args: Args) -> None:

@@ -11,7 +11,7 @@ from qoslab.ios.catalyst.commands.vlan_interface import check_vlan_levels
 from qoslab.ios.catalyst.compile import compile_class
 from qoslab.ios.catalyst.running_config import policing_lines
 from qoslab.ios.cli.grammar import Args, InvalidInputError, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import add_match, change_match, ports_between
 from qoslab.ios.commands.marking import change_marks
@@ -50,12 +50,11 @@ _MATCH = (
 )
 
 
-@CONFIG.add(
+@switch_command(
     "class-map",
     _MATCH,
     no=_MATCH,
     undo=Undo(ordered=lambda args: True),
-    requires={"switch"},
     help={
         "match": "classification criteria",
         "access-group": "Access group",
@@ -104,12 +103,11 @@ def _port_ranges(session: ConfigSession, args: Args) -> tuple[tuple[str, str], .
     return tuple(ranges)
 
 
-@CONFIG.add(
+@switch_command(
     "policy-class",
     "set ([ip] dscp <value:dscp>|ip precedence <value:precedence>)",
     no="set ([ip] dscp [<value:dscp>]|ip precedence [<value:precedence>])",
     undo=Undo(key="set ([ip] dscp|ip precedence)"),
-    requires={"switch"},
     help={
         "set": "Set QoS values",
         "ip": "Set IP specific values",
@@ -124,11 +122,10 @@ def _configure_set(session: ConfigSession, args: Args) -> None:
     change_marks(session, args)
 
 
-@CONFIG.add(
+@switch_command(
     "policy-class",
     "trust [(cos|dscp|ip-precedence)]",
     no=True,
-    requires={"switch"},
     help={
         "trust": "Set trust value for the class",
         "cos": "trust value from cos of the incoming packet",
@@ -145,12 +142,11 @@ def _configure_trust(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(present, trust=None if args.unset else typed[0] if typed else "dscp"))
 
 
-@CONFIG.add(
+@switch_command(
     "policy-class",
     f"police <rate:{POLICE_RATE}> <burst:{POLICE_BURST}> [exceed-action (drop|policed-dscp-transmit)]",
     no=True,
     undo=Undo(afresh=True),
-    requires={"switch"},
     help={
         "police": "Police",
         "rate": "Bits per second",
@@ -171,12 +167,11 @@ def _configure_police(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, police=police, aggregate=None))
 
 
-@CONFIG.add(
+@switch_command(
     "policy-class",
     "police aggregate <name:word>",
     no=True,
     undo=Undo(key="police", afresh=True),
-    requires={"switch"},
     help={
         "police": "Police",
         "aggregate": "Choose aggregate policer for current class",

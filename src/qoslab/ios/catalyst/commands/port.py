@@ -14,7 +14,7 @@ from qoslab.ios.catalyst.commands.vlan_interface import check_port_level
 from qoslab.ios.catalyst.compile import compile_port
 from qoslab.ios.catalyst.running_config import queueing_lines, switching_lines
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.service_policy import attach_policy
 from qoslab.ios.model.catalyst import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
@@ -49,7 +49,7 @@ def _change(session: ConfigSession, **changes: Any) -> None:
     session.interface.port = replace(configured_port(session), **changes)
 
 
-@CONFIG.add("interface", "switchport", no=True, requires={"switch"}, help=_SWITCHPORT)
+@switch_command("interface", "switchport", no=True, help=_SWITCHPORT)
 def _configure_switchport(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     if not args.negated:
@@ -58,11 +58,10 @@ def _configure_switchport(session: ConfigSession, args: Args) -> None:
     _change(session, switched=not args.negated)
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "switchport mode (access|trunk|dynamic auto)",
     no=True,
-    requires={"switch"},
     help={
         **_SWITCHPORT,
         "mode": "Set trunking mode of the interface",
@@ -77,11 +76,10 @@ def _configure_switchport_mode(session: ConfigSession, args: Args) -> None:
     _change(session, mode=mode)
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "switchport access vlan <number:1-4094>",
     no="switchport access vlan [<number:1-4094>]",
-    requires={"switch"},
     help={
         **_SWITCHPORT,
         "access": "Set access mode characteristics of the interface",
@@ -98,12 +96,11 @@ def _configure_access_vlan(session: ConfigSession, args: Args) -> None:
     _change(session, access_vlan=number)
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "switchport trunk (encapsulation dot1q|native vlan <number:1-4094>)",
     no="switchport trunk (encapsulation [dot1q]|native vlan [<number:1-4094>])",
     undo=Undo(key="switchport trunk (encapsulation dot1q|native vlan)"),
-    requires={"switch"},
     help={
         **_SWITCHPORT,
         "trunk": "Set trunking characteristics of the interface",
@@ -121,11 +118,10 @@ def _configure_trunk(session: ConfigSession, args: Args) -> None:
         _change(session, dot1q=not args.unset)
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "speed (auto|10|100|1000)",
     no=True,
-    requires={"switch"},
     help={
         "speed": "Configure speed operation",
         "auto": "Enable AUTO speed configuration",
@@ -143,11 +139,10 @@ def _configure_speed(session: ConfigSession, args: Args) -> None:
 # Trust.
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "mls qos trust [(cos|dscp|ip-precedence)]",
     no=True,
-    requires={"switch"},
     help={
         **MLS,
         "trust": "Configure trust state of interface",
@@ -165,12 +160,11 @@ def _configure_trust(session: ConfigSession, args: Args) -> None:
         session.interface.service_policy_input = None
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "mls qos trust device cisco-phone",
     no="mls qos trust device [cisco-phone]",
     undo=Undo(key="mls qos trust device cisco-phone"),
-    requires={"switch"},
     help={
         **MLS,
         "trust": "Configure trust state of interface",
@@ -182,12 +176,11 @@ def _configure_trust_device(session: ConfigSession, args: Args) -> None:
     _change(session, trust_device=not args.unset)
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "mls qos cos (<cos:0-7>|override)",
     no="mls qos cos [(<cos:0-7>|override)]",
     undo=Undo(key="mls qos cos [override]"),
-    requires={"switch"},
     help={
         **MLS,
         "cos": "Configure interface COS parameters",
@@ -201,22 +194,20 @@ def _configure_cos(session: ConfigSession, args: Args) -> None:
         _change(session, default_cos=DEFAULT_PORT.default_cos if args.unset else args.value("cos", int))
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "mls qos dscp-mutation <name:word>",
     no="mls qos dscp-mutation [<name:word>]",
-    requires={"switch"},
     help={**MLS, "dscp-mutation": "dscp-mutation keyword", "name": "dscp-mutation name"},
 )
 def _configure_dscp_mutation(session: ConfigSession, args: Args) -> None:
     _change(session, dscp_mutation=None if args.unset else args.value("name", str))
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "mls qos vlan-based",
     no=True,
-    requires={"switch"},
     help={**MLS, "vlan-based": "apply vlan based policy"},
 )
 def _configure_vlan_based(session: ConfigSession, args: Args) -> None:
@@ -225,12 +216,11 @@ def _configure_vlan_based(session: ConfigSession, args: Args) -> None:
         session.interface.service_policy_input = None
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "service-policy input <policy:word>",
     no="service-policy input [<policy:word>]",
     undo=Undo(line="service-policy input <policy:word>", attaches=True),
-    requires={"switch"},
     help={
         "service-policy": "Configure QoS Service Policy",
         "input": "Assign policy-map to the input of an interface",
@@ -262,33 +252,30 @@ def _queue_weights(args: Args) -> tuple[int, ...]:
     return tuple(args.value(name, int) for name in ("first", "second", "third", "fourth"))
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     f"srr-queue bandwidth share {_SHARE}",
     no=f"srr-queue bandwidth share [{_SHARE}]",
-    requires={"switch"},
     help={**_SRR, **_WEIGHTS, "share": "Configure shared bandwidth"},
 )
 def _configure_share(session: ConfigSession, args: Args) -> None:
     _change(session, share=DEFAULT_PORT.share if args.unset else _queue_weights(args))
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     f"srr-queue bandwidth shape {_SHAPE}",
     no=f"srr-queue bandwidth shape [{_SHAPE}]",
-    requires={"switch"},
     help={**_SRR, **_WEIGHTS, "shape": "Configure shaping on transmit queues"},
 )
 def _configure_shape(session: ConfigSession, args: Args) -> None:
     _change(session, shape=DEFAULT_PORT.shape if args.unset else _queue_weights(args))
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "srr-queue bandwidth limit <percent:10-90>",
     no="srr-queue bandwidth limit [<percent:10-90>]",
-    requires={"switch"},
     help={
         **_SRR,
         "limit": "Configure bandwidth-limit for this interface",
@@ -299,22 +286,20 @@ def _configure_limit(session: ConfigSession, args: Args) -> None:
     _change(session, limit=FULL_LIMIT if args.unset else args.value("percent", int))
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "priority-queue out",
     no=True,
-    requires={"switch"},
     help={"priority-queue": "Priority Queue", "out": "egress priority queue"},
 )
 def _configure_priority_queue(session: ConfigSession, args: Args) -> None:
     _change(session, priority_queue=not args.unset)
 
 
-@CONFIG.add(
+@switch_command(
     "interface",
     "queue-set <set:1-2>",
     no="queue-set [<set:1-2>]",
-    requires={"switch"},
     help={"queue-set": "Choose a queue set for this queue", "set": "the qset to which this port is mapped"},
 )
 def _configure_queue_set(session: ConfigSession, args: Args) -> None:

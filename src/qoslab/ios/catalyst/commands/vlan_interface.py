@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession
+from qoslab.ios.cli.session import HOST_INTERFACE, ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.host_interface import enter_host_interface, host_interface_block
 from qoslab.ios.commands.policy_map import change_class, unknown_policy_error
@@ -35,22 +35,20 @@ ATTACHED = "Command rejected: policy-map {name} is part of an attached hierarchi
 PORT_VLAN_BASED = "Command rejected: {name} is VLAN-based and uses the policy of the VLAN interface"
 
 
-CONFIG.add(
+switch_command(
     "config",
     "interface <name:vlan-interface>",
     no="interface <name:vlan-interface>",
     undo=Undo(rewrite=True),
-    requires={"switch"},
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )(enter_host_interface)
 
 
-@CONFIG.add(
+@switch_command(
     HOST_INTERFACE,
     "service-policy input <policy:word>",
     no="service-policy input [<policy:word>]",
     undo=Undo(line="service-policy input <policy:word>", attaches=True),
-    requires={"switch"},
     help={
         "service-policy": "Configure QoS Service Policy",
         "input": "Assign policy-map to the input of an interface",
@@ -76,11 +74,10 @@ def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     device.host_interfaces[present.name] = replace(present, service_policy_input=name)
 
 
-@CONFIG.add(
+@switch_command(
     "policy-class",
     "service-policy <policy:word>",
     no=True,
-    requires={"switch"},
     help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
 )
 def _configure_child(session: ConfigSession, args: Args) -> None:
