@@ -26,11 +26,11 @@ from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.shell import Shell
 from qoslab.ios.show.interfaces import unwired_counters
 from qoslab.platforms import MODELS
-from qoslab.system.program_formats import Counters, InterfaceCounters, SwitchPortCounters
+from qoslab.system import program_formats
 from qoslab.virtual_lab.virtual_router import load_configuration
 
 
-def interface_counters(**replace: Any) -> InterfaceCounters:
+def interface_counters(**replace: Any) -> program_formats.InterfaceCounters:
     """Return the counters of an idle interface."""
     idle = unwired_counters(Interface("FastEthernet0/0"), MODELS["3725"])
     return {**idle, "tx_ring": {"limit": 64, "depth": 0}, **replace}  # type: ignore[typeddict-item]
@@ -114,7 +114,7 @@ class FakeRouter:
     def data_plane_config(self) -> Mapping[str, Any]:
         return self.config
 
-    async def counters(self, interface: str | None = None) -> Counters:
+    async def counters(self, interface: str | None = None) -> program_formats.Counters:
         return {
             "ok": True,
             "time_ns": 0,
@@ -127,7 +127,7 @@ class FakeRouter:
     async def resolve(self) -> dict[str, Any]:
         return self.resolved
 
-    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+    async def qos_statistics(self) -> Mapping[str, program_formats.SwitchPortCounters]:
         counted = {name: each.get("switch") for name, each in self.interfaces.items()}
         return {name: each for name, each in counted.items() if each is not None}
 

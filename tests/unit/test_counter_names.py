@@ -8,10 +8,12 @@ from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
+from loaded_formats import load_formats
 from qoslab.model.drops import DROP_REASONS
 from qoslab.report.arms import FATES
 from qoslab.results import Health, tables
-from qoslab.system import program_formats
+
+FORMATS = load_formats()
 
 
 def flattened(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> Iterator[str]:
@@ -42,8 +44,8 @@ KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_erro
 @pytest.mark.parametrize(
     ("table", "counters", "more"),
     [
-        ("classes", program_formats.ClassCounters, {"direction", "policy", "class", *KERNEL}),
-        ("interfaces", program_formats.InterfaceCounters, set()),
+        ("classes", FORMATS.ClassCounters, {"direction", "policy", "class", *KERNEL}),
+        ("interfaces", FORMATS.InterfaceCounters, set()),
     ],
 )
 def test_every_counter_column_is_a_counter_of_the_engine(table: str, counters: type, more: set[str]) -> None:
@@ -51,9 +53,9 @@ def test_every_counter_column_is_a_counter_of_the_engine(table: str, counters: t
 
 
 def test_every_reason_to_drop_has_columns_and_a_heading() -> None:
-    assert set(DROP_REASONS) == set(get_type_hints(program_formats.ClassDrops))
+    assert set(DROP_REASONS) == set(get_type_hints(FORMATS.ClassDrops))
     assert set(FATES) == {"offered", "sent", "queued", *DROP_REASONS}
 
 
 def test_health_record_has_every_value_of_the_daemon() -> None:
-    assert set(Health.model_fields) == set(get_type_hints(program_formats.Health))
+    assert set(Health.model_fields) == set(get_type_hints(FORMATS.Health))

@@ -39,11 +39,11 @@ from qoslab.ios.model.policy import (
 )
 from qoslab.ios.refusals import find_refusal
 from qoslab.ios.rules import check_attachment, check_children, check_policy
+from qoslab.system import program_formats
 from qoslab.trial.simulate import call_simulator
 
 if TYPE_CHECKING:
     from qoslab.model.generation import Generation
-    from qoslab.system import program_formats
 
 PORT = "FastEthernet0/1"
 NAMES = ("C1", "C2", CLASS_DEFAULT)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,10 +37,8 @@ from qoslab.simulation.result import SimulationError, read_flow, read_result
 from qoslab.simulation.routers import configured_router
 from qoslab.simulation.scenario import EPOCH_NS, build_scenario, configured_routers, scenario_seed
 from qoslab.simulation.show_answers import answer_show, empty_history
+from qoslab.system import program_formats
 from qoslab.traffic import TrafficError
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 TOP = Path(__file__).parents[2]
 EXPERIMENTS = TOP / "experiments"

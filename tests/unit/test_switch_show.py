@@ -20,7 +20,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.parse import apply_config
 from qoslab.ios.show.catalyst import counters as switch_counters
 from qoslab.ios.show.catalyst.mls_qos import operational_text
-from qoslab.system.program_formats import SwitchPortCounters
+from qoslab.system import program_formats
 
 TESTS = Path(__file__).parents[1]
 RECORDED = TESTS / "recorded" / "ios"
@@ -66,7 +66,7 @@ interface gi1/0/17
 """
 
 
-def counted() -> SwitchPortCounters:
+def counted() -> program_formats.SwitchPortCounters:
     """Return possible counters after the article's last step: EF without loss, best effort with 276 drops."""
     counters = switch_counters.idle_counters()
     counters["dscp_in"][0], counters["dscp_in"][46] = 363949, 5532

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,9 @@ from qoslab.run.cell.clock_checks import HostClocks, MachineClocks
 from qoslab.run.cell.pace import packet_directions, probe_sender, sender_precisions, time_dependent_upstreams
 from qoslab.run.protocols import ClockReading
 from qoslab.schema import load_sweep
+from qoslab.system import program_formats
 from qoslab.traffic import FlowResult, SendingPace, StreamResult
 from qoslab.traffic.base import datagram_pace
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 TRAFFIC_S = 30.0
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

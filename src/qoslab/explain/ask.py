@@ -6,16 +6,13 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from qoslab.errors import MachineError, UserError
 from qoslab.explain.packet import Packet
 from qoslab.explain.subject import Route, Subject, longest_prefix_route, route_all_to
+from qoslab.system import program_formats
 from qoslab.system.programs import SIMULATOR, describe_exit
 from qoslab.trial.simulate import call_simulator
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 QUESTION, SCENARIO = f"{SIMULATOR}: question: ", f"{SIMULATOR}: scenario: "
 """Prefixes of a refusal; the path and the reason follow."""

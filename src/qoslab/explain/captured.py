@@ -14,13 +14,13 @@ from qoslab.errors import UserError
 from qoslab.explain.ask import simulate
 from qoslab.explain.packet import ECHO, TCP, IpAddress, Packet
 from qoslab.simulation.scenario import EPOCH_NS
+from qoslab.system import program_formats
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from qoslab.explain.subject import Subject
     from qoslab.results import CellFiles
-    from qoslab.system import program_formats
 
 EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
 

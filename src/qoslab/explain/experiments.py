@@ -19,12 +19,12 @@ from qoslab.platforms.startup import router_hardware, startup_config
 from qoslab.policy.pasted import is_indented
 from qoslab.simulation.routers import LOGIN, SimulatedRouter
 from qoslab.simulation.scenario import build_scenario, configured_routers, observation_time_ns
+from qoslab.system import program_formats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from qoslab.results import CellFiles
-    from qoslab.system import program_formats
 
 BASE = "base"
 """Name of the configuration that a router has before the experiment configures it."""

@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
 from qoslab.model.units import DSCP_NUMBERS
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 IpAddress = IPv4Address | IPv6Address
 EXAMPLE = "udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B"

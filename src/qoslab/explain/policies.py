@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from qoslab.explain.ask import RouterPassage
 from qoslab.explain.lines import ConfigurationLine, ConfigurationLines
@@ -16,9 +16,7 @@ from qoslab.ios.device_config.normalise import fill_in_defaults
 from qoslab.ios.model.device import AccessEntry, Device, Interface
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Colour, Criterion, PoliceAction
 from qoslab.ios.packet_sets import IPV4, IPV6, PORTS, Box, PacketSet, criterion_packets
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 COLOURS: tuple[tuple[Colour, str, str], ...] = (
     ("conform", "conformed", "conforms"),

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.explain.lines import ConfigurationLine
 from qoslab.explain.policies import PolicyDirection, PolicyLevel
 from qoslab.explain.step import Step, format_ms
 from qoslab.policy.rate import bps_text
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 DISCIPLINES = {
     "fifo": "first in, first out",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.explain.ask import RouterPassage
 from qoslab.explain.lines import ConfigurationLine
@@ -13,9 +13,7 @@ from qoslab.explain.queue_steps import queue_steps
 from qoslab.explain.step import Step, format_ms, marks_text
 from qoslab.ios.commands.class_map import match_line
 from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 REASONS = {
     "police": "a policer dropped it",

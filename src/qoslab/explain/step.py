@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.explain.lines import ConfigurationLine
 from qoslab.explain.packet import dscp_name
 from qoslab.policy.rate import format_number
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network
-from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
 from qoslab.explain.lines import ConfigurationLine, ConfigurationLines
@@ -27,9 +26,7 @@ from qoslab.policy.pasted_configuration import (
     policies_below_shaped_ports,
 )
 from qoslab.simulation.scenario import FORMAT
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 IpNetwork = IPv4Network | IPv6Network
 ROUTER = "R1"

@@ -5,15 +5,13 @@ Each command compiles its part.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.ios.config import load
 from qoslab.ios.model.accounting import inherit_accounts
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE, ENGINE_INTERFACE
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 FORMAT = 1
 

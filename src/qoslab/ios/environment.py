@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from qoslab.errors import QoslabError
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 class CommandFailedError(QoslabError):

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from qoslab.ios.model.device import Device, Family, Interface
 from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 _Contribution = TypeVar("_Contribution", bound=Callable[..., Any])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, Family, Interface
@@ -21,9 +20,7 @@ from qoslab.ios.registry import (
     OUTPUT_RULES,
     POLICY_RULES,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # Default `bandwidth` of an interface in kbit/s. Serial: T1, the documented default of IOS.
 DEFAULT_BANDWIDTH_KBPS = {

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.model.experiment import Arm, Experiment, Trigger
 from qoslab.model.metrics import Reference
 from qoslab.model.units import Duration
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 DURING = Fraction(2, 3)
 """The instant `during` as a share of the traffic time, for observations and for metrics that end in `.during`."""

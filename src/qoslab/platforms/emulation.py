@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from qoslab.system import program_formats
+
 if TYPE_CHECKING:
     from qoslab.model.experiment import Link
-    from qoslab.system import program_formats
 
 
 def link_configuration(link: Link, node: str, seed: int) -> program_formats.LinkConfig:

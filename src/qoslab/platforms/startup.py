@@ -13,10 +13,10 @@ from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS, interface_bandwidth_kbps
 from qoslab.model.framing import MEDIUM, Framing
 from qoslab.platforms import is_switch, platform_of
+from qoslab.system import program_formats
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Family, Route, Topology
-    from qoslab.system import program_formats
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 """Port speed of a gigabit switch in Mb/s, by the rate of the link."""

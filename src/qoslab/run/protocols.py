@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from qoslab.model.experiment import TcpProfile
 from qoslab.model.units import Duration
+from qoslab.system import program_formats
 
 if TYPE_CHECKING:
     from qoslab.capture import CaptureCounts
     from qoslab.capture.filters import Instruction
     from qoslab.results import StallRecord
-    from qoslab.system import program_formats
 
 
 class RemoteProcess(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
@@ -13,12 +12,10 @@ from qoslab.model.traffic_kinds import KINDS, Codec
 from qoslab.model.voice import best_voice_score
 from qoslab.simulation.history import SampleHistory
 from qoslab.simulation.scenario import FORMAT
+from qoslab.system import program_formats
 from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
 from qoslab.traffic.base import check_streams, read_number
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 
 class SimulationError(RunInvalid):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING
 
 from qoslab.ios.compile import engine_config
 from qoslab.ios.environment import RouteEntry
@@ -16,10 +15,8 @@ from qoslab.ios.model.routes import NULL, InstallableRoute, installable_routes
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import accepts_tc_commands, data_plane_config, router_hardware, startup_config
+from qoslab.system import program_formats
 from qoslab.tc.commands.router_template import apply_template
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 """Placeholder for the login of a simulated router, which is never used."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.model.ios_names import interface_kind
@@ -27,11 +27,9 @@ from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import SimulatedRouter, configured_router
+from qoslab.system import program_formats
 from qoslab.traffic import find_tool, flood_pages, iperf2
 from qoslab.traffic.endpoints import flow_addresses, flow_ports, flow_seed, with_family
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 FORMAT = 1
 SAMPLE_NS = 10**9

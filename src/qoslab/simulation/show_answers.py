@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from qoslab.errors import QoslabError
 from qoslab.ios.environment import (
@@ -28,9 +28,7 @@ from qoslab.platforms import MODELS
 from qoslab.simulation.history import SampleHistory
 from qoslab.simulation.routers import SimulatedRouter
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MTU = 1500
 """Bytes of the largest IP packet on every interface."""

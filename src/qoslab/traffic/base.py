@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from qoslab.errors import RunInvalid, UserError
 from qoslab.model.experiment import Family, Flow
 from qoslab.model.units import Duration
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 DRAIN_S = 30.0
 """Seconds within which a tool must finish after the end of the traffic: the last packets leave a shaper's queue and

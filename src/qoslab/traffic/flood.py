@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.model.experiment import Family, Flow
 from qoslab.model.traffic_kinds import KINDS
 from qoslab.model.units import Duration
+from qoslab.system import program_formats
 from qoslab.traffic import flood_pages
 from qoslab.traffic.base import (
     DRAIN_S,
@@ -36,9 +37,6 @@ from qoslab.traffic.base import (
     read_count,
     read_number,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 IPPROTO_UDP = 17
 STAMP = 28

@@ -16,10 +16,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from qoslab.model.experiment import Family, Flow
 from qoslab.model.units import Duration
+from qoslab.system import program_formats
 from qoslab.traffic.base import (
     DRAIN_S,
     READ_S,
@@ -39,9 +39,6 @@ from qoslab.traffic.base import (
     datagram_rate,
     largest_payload,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 DEFAULT_DATAGRAM = 1470
 INTERVAL_S = 1

@@ -16,11 +16,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Family, Flow
 from qoslab.model.units import Duration
+from qoslab.system import program_formats
 from qoslab.traffic.base import (
     DRAIN_S,
     Commands,
@@ -40,9 +41,6 @@ from qoslab.traffic.base import (
     largest_payload,
     read_number,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 CONNECT_TIMEOUT_MS = 10_000
 MAX_STREAMS = 128

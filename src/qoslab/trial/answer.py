@@ -11,13 +11,13 @@ from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.rules import descendants
 from qoslab.policy.rate import format_list
+from qoslab.system import program_formats
 from qoslab.trial.change import ChangedDevice, apply_changes
 from qoslab.trial.edge import TrialEdge
 from qoslab.trial.outcome import ClassResult, KindResult, Path, TrialOutcome, traffic_class_paths, trial_outcome
 from qoslab.trial.scenario import look_up_scenario, traffic_scenario
 
 if TYPE_CHECKING:
-    from qoslab.system import program_formats
     from qoslab.trial.demand import TrafficDemand
 
 Simulate = Callable[[Sequence["program_formats.Scenario"]], list["program_formats.SimulationReport"]]

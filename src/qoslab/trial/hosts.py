@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Interface
-from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 BPS = 100_000_000_000
 """Rate of the lines to the hosts, at which no packet waits."""

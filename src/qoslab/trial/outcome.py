@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from qoslab.model.traffic_kinds import IP_AND_UDP
 from qoslab.model.voice import VoiceScore, best_voice_score
+from qoslab.system import program_formats
 from qoslab.trial.demand import PolicyDirection, TrafficDemand
 from qoslab.trial.edge import TrialEdge
 from qoslab.trial.scenario import ROUTER
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 Path = tuple[str, ...]
 """Names of the parent classes of a class, and its own name."""

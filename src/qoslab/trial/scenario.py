@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import IPv4Interface
-from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
+from qoslab.system import program_formats
 from qoslab.trial.demand import TrafficDemand
 from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, TrialEdge, drop_other_inputs, with_tunnel
 from qoslab.trial.hosts import add_hosts, host_name
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 FORMAT = 1
 ROUTER, FAR_ROUTER, SENDER, RECEIVER = "router", "far-router", "sender", "receiver"

@@ -7,13 +7,11 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.errors import MachineError, UserError
+from qoslab.system import program_formats
 from qoslab.system.programs import SIMULATOR, describe_exit, find_own_program
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 LIMIT_S = 600
 """Maximum duration of a simulation in seconds."""

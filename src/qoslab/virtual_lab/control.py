@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from qoslab.capture import CaptureCounts
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError
+from qoslab.system import program_formats
 
 if TYPE_CHECKING:
     from qoslab.capture.filters import Instruction
-    from qoslab.system import program_formats
 
 LINE_LIMIT = 4 * 1024 * 1024
 """Greatest length of a line in the protocol, in bytes."""

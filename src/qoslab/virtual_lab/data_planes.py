@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from qoslab.system import program_formats
 from qoslab.virtual_lab.wiring import DATA_PLANE_SUFFIX, Wiring
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 FOLDER = "qos-router"
 """Folder of the data plane under the runtime folder of the lab."""

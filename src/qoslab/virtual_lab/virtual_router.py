@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
@@ -38,13 +37,11 @@ from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.password_hash import verify
 from qoslab.ios.shell import Shell
 from qoslab.ios.show.catalyst.counters import subtract_counters
+from qoslab.system import program_formats
 from qoslab.virtual_lab.applet_timers import AppletTimers
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.countdown import ScheduledCall
 from qoslab.virtual_lab.stack import IpStack
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 SAMPLE_INTERVAL_S = 5.0
 """Sampling interval of processor time and interface activity, in seconds."""

@@ -12,11 +12,11 @@ from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
 from qoslab.platforms import has_engine, has_kernel, platform_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
+from qoslab.system import program_formats
 from qoslab.virtual_lab.linux_names import linux_interface
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Address, Link, LinkEnd, Topology
-    from qoslab.system import program_formats
 
 MTU = 1500
 """Greatest size of an IP packet on every interface, in bytes."""

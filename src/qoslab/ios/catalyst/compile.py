@@ -5,14 +5,10 @@ The format is that of docs/internals/control-protocol.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qoslab.ios.model.catalyst import QueuePlace, QueueSet, SwitchPort, SwitchQos
 from qoslab.ios.model.device import Speed
 from qoslab.ios.model.policy import PolicyClass
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 def compile_qos(qos: SwitchQos) -> program_formats.SwitchConfig:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import AccessGroups, Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # Our own words, and no refusal: the list may become another one.
 OTHER_FAMILY = "Access list {name} is an {other} list: no {family} packets are filtered"

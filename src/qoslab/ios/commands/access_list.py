@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
 from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -41,9 +41,7 @@ from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 SEQUENCE_STEP = 10
 # The wording of the following refusals is modelled on IOS, not taken from a printout.

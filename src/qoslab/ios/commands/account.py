@@ -7,7 +7,7 @@ Accounting for ATM" and chapter 10 of the Cisco 10000's QoS guide (before IOS-XE
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -24,9 +24,7 @@ from qoslab.ios.model.policy import (
 )
 from qoslab.ios.registry import ENGINE_CLASS, OUTPUT_RULES
 from qoslab.ios.rules import descendants
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 SYNTAX = (
     "[account (user-defined <offset:overhead> [atm]"

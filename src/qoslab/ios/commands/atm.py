@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, UnsupportedError, router_command
@@ -16,9 +15,7 @@ from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION, AtmEncapsulation, Ci
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.ios.rules import interface_bandwidth_kbps
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # Our own words.
 ONE_CIRCUIT = "a port has one circuit, and {interface} already has {circuit}: enter `no pvc {circuit}` there first"

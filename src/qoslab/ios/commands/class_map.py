@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
@@ -24,9 +24,7 @@ from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MATCH = (
     "match [not] (any"

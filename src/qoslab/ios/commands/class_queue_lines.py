@@ -6,13 +6,10 @@ All lines are without the indentation of the class's body.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.ios_names import dscp_text
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
 

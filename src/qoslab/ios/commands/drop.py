@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -16,9 +15,7 @@ from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import CLASS_LINES, CLASS_RULES, ENGINE_CLASS, Layout
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # The configuration guide says that no other action goes with it; the words are modelled on IOS [I].
 ALONE = "drop can not be configured in a class with other actions"

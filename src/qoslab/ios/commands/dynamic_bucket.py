@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -17,9 +17,7 @@ from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.engine_rules import RANGES
 from qoslab.ios.model.policy import DynamicBucket, Police
 from qoslab.ios.registry import ORDER_WORDS
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 NOT_ORDERED = "% The initial size must be between the minimum and the maximum size"
 NO_POLICER = "% The class has no policer: configure police first"

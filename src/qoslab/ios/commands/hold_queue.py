@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -16,9 +15,7 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 @router_command(

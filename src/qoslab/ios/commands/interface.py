@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.addressing import check_overlap, parse_interface_address
 from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
@@ -27,9 +27,7 @@ from qoslab.ios.registry import (
     INTERFACE_LINES,
 )
 from qoslab.ios.rules import GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS, interface_bandwidth_kbps
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -19,9 +18,7 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 THRESHOLD_POWER_OF_TWO = (
     "Congestive discard threshold must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"

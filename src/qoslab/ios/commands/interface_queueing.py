@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qoslab.ios.commands.queue_lists import engine_custom, engine_priority
 from qoslab.ios.commands.traffic_shape import engine_shapers
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 TREE_TX_RING = 1
 """Packets between the queues of tc commands and the line, in addition to the packet on the line: Linux's byte queue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -13,9 +12,7 @@ from qoslab.ios.commands.queue_lists import check_queueing
 from qoslab.ios.commands.random_detect import DETAIL, HELP, NO, apply_line, random_detect_syntax, red_config, red_lines
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 @router_command(

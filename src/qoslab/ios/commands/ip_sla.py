@@ -18,7 +18,7 @@ from ipaddress import (
     IPv6Network,
     collapse_addresses,
 )
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
@@ -44,9 +44,7 @@ from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 NO_TYPE = "sla"
 MODES_OF: dict[Kind, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from qoslab.ios import unsupported
 from qoslab.ios.cli import grammar
@@ -39,9 +39,7 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.undecided import NO_DROP_BIT, NO_LABELS, NO_SECOND_TAG, NO_TUNNELS
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 _RATE = "8000-64000000000"
 _WIDE_RATE = "8000-100000000000kmg"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -27,10 +26,7 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.rules import check_change, engine_class
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
-
+from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 POLICY_IN_USE = "% Policy-map {name} is being used"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -30,9 +30,7 @@ from qoslab.ios.registry import (
     SHOW_POLICY_MAP_CLASS,
     Layout,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # The wording of the following refusals is ours: no print of them is known.
 MIXED_LIMIT_UNITS = "queue-limit and random-detect in different units can not be configured in the same policy-map"

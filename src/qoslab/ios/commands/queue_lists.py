@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -15,9 +15,7 @@ from qoslab.ios.model.policy import PolicyMap
 from qoslab.ios.model.port_names import TCP, UDP, port_text
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES, OUTPUT_RULES
 from qoslab.ios.rules import descendants
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MUST_REMOVE = "Must remove {what} configuration first."
 """Wording of IOS for `priority-group`, from its list of caveats; that for other commands is assumed [I]."""

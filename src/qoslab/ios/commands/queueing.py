@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
@@ -39,9 +38,7 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.rules import exceeds_share, find_amount, interface_bandwidth_kbps
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 SUM_EXCEEDS = "Sum total of class bandwidths exceeds"
 

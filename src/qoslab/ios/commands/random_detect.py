@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -29,9 +28,7 @@ from qoslab.ios.registry import (
     SHOW_POLICY_MAP_CLASS,
     Layout,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -13,9 +13,7 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.rate_limit import LimitAction, LimitMatch, RateLimit, RateLimitList
 from qoslab.ios.registry import BLOCKS, ENGINE_INTERFACE, INTERFACE_LINES
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MAX_LINES = 100
 """Maximum lines of an interface in one direction, from Cisco's configuration guide [I]."""

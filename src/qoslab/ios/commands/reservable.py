@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -17,9 +16,7 @@ from qoslab.ios.registry import (
     INTERFACE_LINES,
 )
 from qoslab.ios.rules import check_attachment
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 @CONFIG.add(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, UnsupportedError, router_command
@@ -27,9 +26,7 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.rules import check_attachable, check_attachment, descendants, hierarchy_depth
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 LOOP = "% Policy-map {name} can not be its own child"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -24,9 +23,7 @@ from qoslab.ios.registry import (
     SHOW_POLICY_MAP_CLASS,
     Layout,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
 

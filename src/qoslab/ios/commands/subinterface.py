@@ -6,7 +6,7 @@ Commands that ports have too (addresses, policies) are registered for both modes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -19,9 +19,7 @@ from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
 from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, class_facts, find_combination, interface_bandwidth_kbps
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # As quoted by engineers, for Frame Relay and Ethernet subinterfaces alike [R].
 NOT_ON_SUBINTERFACES = "CBWFQ : Not supported on subinterfaces"

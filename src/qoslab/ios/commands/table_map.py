@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -25,9 +25,7 @@ from qoslab.ios.registry import (
     InterfacePolicyClass,
     Layout,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 _SOURCES: tuple[ThresholdField, ...] = ("cos", "dscp", "precedence", "qos_group", "discard_class")
 _SOURCE_WORDS = "|".join(each.replace("_", "-") for each in _SOURCES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
@@ -14,9 +13,7 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Interface
 from qoslab.ios.model.interface_queueing import Shaper
 from qoslab.ios.registry import INTERFACE_LINES
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MIN_BURST_BITS = 256
 """Minimum burst of `shape`; that of this command is not known [I]."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, router_command
@@ -15,9 +14,7 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 @router_command(

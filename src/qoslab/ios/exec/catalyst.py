@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show.catalyst import counters as switch_counters
 from qoslab.ios.show.catalyst import mls_qos
 from qoslab.ios.show.catalyst import policy as switch_policy
 from qoslab.ios.show.interfaces import unwired_counters
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 _QOS = {"mls": "Show MultiLayer Switching information", "qos": "QoS information"}
 _OF_INTERFACE = {**_QOS, "interface": "interface keyword"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
@@ -30,9 +29,7 @@ from qoslab.ios.show.traffic_shape import (
     show_traffic_shape_queue,
     show_traffic_shape_statistics,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 @EXEC.add(ANY_MODE, "show version", help={"version": "System hardware and software status"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.model.catalyst import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
@@ -25,9 +25,7 @@ from qoslab.ios.model.policy import ClassMap, PolicyMap, RandomDetect
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
 from qoslab.ios.model.table_maps import TableMap
 from qoslab.model.generation import Generation
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 Family = Literal["router", "switch"]
 """Family of commands: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.commands.access_list import access_line, access_list_order, expand_entry
 from qoslab.ios.commands.ipv6_access_list import ipv6_access_line
 from qoslab.ios.commands.object_group import group_lines, group_order
 from qoslab.ios.model.device import AccessEntry, AccessList, Device
 from qoslab.ios.model.matches import ANY_ADDRESS
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 def show_access_lists(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION, AtmEncapsulation
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
     "aal5snap": "AAL5-LLC/SNAP",

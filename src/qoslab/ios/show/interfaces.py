@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from qoslab.ios.environment import Activity, PortState
 from qoslab.ios.model import engine_defaults
@@ -17,9 +16,7 @@ from qoslab.ios.model.printed_rates import format_rate, interval_text
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.times import elapsed_text
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 KEEPALIVE_S = 10
 FULL_LOAD = 255

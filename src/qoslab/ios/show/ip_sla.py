@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.model.ios_names import address_text
 from qoslab.ios.model.ip_sla import (
@@ -25,9 +25,7 @@ from qoslab.ios.model.ip_sla import (
     IpSla,
     Operation,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 Print = Literal["2008", "later"]
 

@@ -6,13 +6,10 @@ Spacing as observed on devices: `show policy-map interface` and `show class-map`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qoslab.ios.model.ios_names import dscp_text, vlans_text
 from qoslab.ios.model.nbar import MATCH_LIST, PROTOCOL_LIST
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 def policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode = "all") -> str:

@@ -7,7 +7,7 @@ adds 4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qoslab.ios.commands.class_queue_lines import has_level, hqf_priority_queue_lines
 from qoslab.ios.config import load
@@ -16,9 +16,7 @@ from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.printed_rates import format_policy_rate, interval_text
 from qoslab.ios.registry import SHOW_INTERFACE_CLASS, InterfacePolicyClass
 from qoslab.ios.show.match import policy_match
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 Direction = Literal["input", "output"]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from qoslab.ios.config import load
 from qoslab.ios.registry import SHOW_POLICY_MAP_CLASS
 from qoslab.ios.show.match import class_map_match
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 
 def show_policy_map(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from qoslab.ios.commands.class_queue_lines import classic_random_detect_lines
 from qoslab.ios.model import engine_defaults
@@ -12,9 +11,7 @@ from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.interface_queueing import PRIORITIES
 from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # The strategies of lists are printed with their numbers.
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}

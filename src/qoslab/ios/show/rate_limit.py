@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from qoslab.ios.commands.rate_limit import action_text, match_text
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.rate_limit import RateLimit
 from qoslab.ios.show.times import elapsed_text
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 NANOSECONDS = 1_000_000_000
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from qoslab.ios.environment import PortState
 from qoslab.ios.model.device import Device, Interface
@@ -12,9 +11,7 @@ from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.mtu import line_mtu
 from qoslab.ios.show.interfaces import KEEPALIVE_S, dotted_mac, interface_states
 from qoslab.ios.show.times import elapsed_text
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 NO_COUNTERS: program_formats.Count = {"packets": 0, "bytes": 0}
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.interface_queueing import Shaper
 from qoslab.ios.model.ios_names import short_name
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 InterfaceShaper = tuple[str, Shaper, "program_formats.InterfaceShaperCounters"]
 """Name of the interface, configured shaper, and its counters."""

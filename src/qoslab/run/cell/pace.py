@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from qoslab.model.experiment import Flow, Probe, Topology
 from qoslab.results import SenderRecord
 from qoslab.results.records import SENDER_LATE_SHARE
+from qoslab.system import program_formats
 from qoslab.traffic import FlowResult
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 HEADER_RATIO = 1.5
 """Ratio of a datagram's size on the line to its payload, an upper limit except for the smallest ones."""

@@ -7,15 +7,13 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from qoslab.errors import QoslabError
 from qoslab.model.instants import COUNTER_INTERVAL_S
 from qoslab.results import Cell, Health
 from qoslab.run.protocols import DataPlaneClient, RunningLab
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MAX_READING_DISTANCE_S = 0.25
 """Distance to a requested time at which the regular reading is replaced, in seconds.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from qoslab.errors import DeviceError, ExperimentError, UserError
 from qoslab.ios.device_config.interface_names import IDENTITY_NAMES, InterfaceNames
@@ -26,11 +26,9 @@ from qoslab.run.devices.ansible.playbooks import AnsibleSession, PlaybookOutcome
 from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver, TcRouter
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDiedFault, TransientFault
+from qoslab.system import program_formats
 from qoslab.tc.commands import is_tc
 from qoslab.tc.commands.router_template import apply_template
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 
 class Base(Protocol):

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from qoslab.errors import QoslabError, RunInvalid, UserError
 from qoslab.lab_kinds.simulated import RESULTS, SCENARIO
@@ -46,12 +46,10 @@ from qoslab.simulation.scenario import (
     probe_end_ns,
 )
 from qoslab.simulation.show_answers import answer_show
+from qoslab.system import program_formats
 from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.system.programs import describe_exit, find_own_program, kill_with_thread_prefix
 from qoslab.traffic.endpoints import flow_addresses
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
 """Prefix of the message of `qos-sim` for an invalid scenario; the path and the reason follow."""

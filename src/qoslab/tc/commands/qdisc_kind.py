@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.errors import did_you_mean, format_alternatives
+from qoslab.system import program_formats
 from qoslab.tc.commands.command_words import RefusedWordError, Word, WordReader
 from qoslab.tc.commands.tc_units import UnitError
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import TYPE_CHECKING
 
 from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.ios.model.ios_names import interface_name
+from qoslab.system import program_formats
 from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
 from qoslab.tc.commands.command_words import RefusedWordError, TcError
 from qoslab.tc.commands.qdisc_kind import Leaf
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 MAX_NODES = 255
 """Maximum number of classes and queues of an interface."""

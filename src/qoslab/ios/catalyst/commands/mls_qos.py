@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.ios.catalyst.commands.vlan_interface import vlan_interfaces
 from qoslab.ios.catalyst.compile import compile_qos
@@ -38,9 +38,7 @@ from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 MAX_VALUES = 8
 """Maximum code points in one line of a map."""

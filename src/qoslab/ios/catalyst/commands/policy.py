@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
 from qoslab.ios.catalyst.commands.vlan_interface import check_vlan_levels
@@ -29,9 +28,7 @@ from qoslab.ios.registry import (
     ENGINE_CLASS,
     Layout,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.
 ONE_ACCESS_LIST = "Command rejected: class-map {name} already has an access-group, only one is supported"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.ios.catalyst.commands.mls_qos import MLS
 from qoslab.ios.catalyst.commands.vlan_interface import check_port_level
@@ -27,9 +27,7 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
 )
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 # As IOS prints it when a port is put into a VLAN that does not exist yet [R].
 CREATING_VLAN = "% Access VLAN does not exist. Creating vlan {number}"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.commands.vlan_interface import vlan_interfaces
 from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.show.match import policy_match
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
-
+from qoslab.system import program_formats
 
 MATCH_ANY: program_formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
 """class-default."""

@@ -9,16 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Experiment, Probe, probe_number
 from qoslab.results import Cell, SenderRecord
 from qoslab.run.cell.probes.results import unanswered_error
 from qoslab.run.protocols import RunningLab
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 Show = Callable[[str, str], str]
 """Function that returns a router's answer to a show command."""

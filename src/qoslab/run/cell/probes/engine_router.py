@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.model.experiment import Probe
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import values_from_report
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 START_NOW: program_formats.Schedule = {"life_s": None, "start": "now"}
 

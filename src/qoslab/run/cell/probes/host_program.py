@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.errors import RunInvalid
 from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
@@ -16,11 +16,9 @@ from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import values_from_report
 from qoslab.run.protocols import RunningLab
+from qoslab.system import program_formats
 from qoslab.system.programs import describe_exit
 from qoslab.traffic import Listener, is_listening
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 CONTROL_PORT = 1967
 """UDP port of control messages."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.errors import RunInvalid
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.ios.show.ip_sla import RETURN_CODES, format_jitter_triplet, format_summary_triplet, jitter_sample_count
 from qoslab.model.experiment import Probe
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
+from qoslab.system import program_formats
 
 Figures = dict[str, Any]
 JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from qoslab.system import program_formats
 from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
 from qoslab.tc.commands.tc_units import parse_rate, parse_signed, parse_size, parse_time
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 ETHERNET_HEADER = 14
 """Bytes of an Ethernet frame that the engine counts in addition to the IP packet; `overhead` is relative to it."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from qoslab.system import program_formats
 from qoslab.tc.commands.qdisc_kind import Leaf, Parameter, ParameterError, QdiscKind
 from qoslab.tc.commands.tc_units import parse_rate, parse_size, parse_time
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 
 @dataclass(frozen=True, slots=True)
