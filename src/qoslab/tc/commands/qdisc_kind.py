@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
 
 from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.system import program_formats
@@ -35,6 +35,16 @@ class Leaf:
 
     queue: program_formats.QueueDiscipline
     shape: program_formats.TreeShape | None = None
+
+
+def on_off(name: str) -> dict[str, Flag]:
+    """Return the words of a setting that is on or off: `ecn` and `noecn`."""
+    return {name: Flag({name: True}), f"no{name}": Flag({name: False})}
+
+
+def direct_leaf(kind: str) -> Callable[[Any], Leaf]:
+    """Return the function to the queue from settings that have the names of the engine."""
+    return lambda settings: Leaf(cast("program_formats.QueueDiscipline", {"kind": kind, **asdict(settings)}))
 
 
 @dataclass(frozen=True, slots=True)

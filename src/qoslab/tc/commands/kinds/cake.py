@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qoslab.system import program_formats
-from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind, on_off
 from qoslab.tc.commands.tc_units import parse_rate, parse_signed, parse_size, parse_time
 
 ETHERNET_HEADER = 14
@@ -109,8 +109,7 @@ KINDS = (
             "noatm": Flag({"carrier": "frames"}),
             "atm": Flag({"carrier": "atm"}),
             "ptm": Flag({"carrier": "ptm"}),
-            "wash": Flag({"wash": True}),
-            "nowash": Flag({"wash": False}),
+            **on_off("wash"),
             **{word: Flag({"diffserv": word}) for word in ("besteffort", "diffserv3", "diffserv4")},
             **{word: Flag({"isolation": word.replace("-", "_")}) for word in _ISOLATIONS},
             **{word: Flag({"rtt_us": us}) for word, us in RTTS.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.qdisc_kind import Parameter, QdiscKind, direct_leaf, on_off
 from qoslab.tc.commands.tc_units import count, parse_time
 
 
@@ -20,19 +20,6 @@ class Codel:
     ecn: bool = False
 
 
-def _engine_leaf(settings: Codel) -> Leaf:
-    return Leaf(
-        {
-            "kind": "codel",
-            "limit": settings.limit,
-            "target_us": settings.target_us,
-            "interval_us": settings.interval_us,
-            "ce_threshold_us": settings.ce_threshold_us,
-            "ecn": settings.ecn,
-        }
-    )
-
-
 KINDS = (
     QdiscKind(
         "codel",
@@ -42,9 +29,8 @@ KINDS = (
             "target": Parameter("target_us", parse_time),
             "interval": Parameter("interval_us", parse_time),
             "ce_threshold": Parameter("ce_threshold_us", parse_time),
-            "ecn": Flag({"ecn": True}),
-            "noecn": Flag({"ecn": False}),
+            **on_off("ecn"),
         },
-        leaf=_engine_leaf,
+        leaf=direct_leaf("codel"),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.qdisc_kind import Parameter, QdiscKind, direct_leaf, on_off
 from qoslab.tc.commands.tc_units import count, parse_size, parse_time
 
 
@@ -27,23 +27,6 @@ class FqCodel:
     ecn: bool = True
 
 
-def _engine_leaf(settings: FqCodel) -> Leaf:
-    return Leaf(
-        {
-            "kind": "fq_codel",
-            "limit": settings.limit,
-            "flows": settings.flows,
-            "quantum": settings.quantum,
-            "target_us": settings.target_us,
-            "interval_us": settings.interval_us,
-            "ce_threshold_us": settings.ce_threshold_us,
-            "memory_limit": settings.memory_limit,
-            "drop_batch": settings.drop_batch,
-            "ecn": settings.ecn,
-        }
-    )
-
-
 KINDS = (
     QdiscKind(
         "fq_codel",
@@ -57,12 +40,9 @@ KINDS = (
             "ce_threshold": Parameter("ce_threshold_us", parse_time),
             "memory_limit": Parameter("memory_limit", parse_size),
             "drop_batch": Parameter("drop_batch", count),
-            "ecn": Flag({"ecn": True}),
-            "noecn": Flag({"ecn": False}),
+            **on_off("ecn"),
         },
-        refused=dict.fromkeys(
-            ("ce_threshold_selector",), "it selects packets by a mask of the DS field, which the engine does not do"
-        ),
-        leaf=_engine_leaf,
+        refused={"ce_threshold_selector": "it selects packets by a mask of the DS field, which the engine does not do"},
+        leaf=direct_leaf("fq_codel"),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.qdisc_kind import Flag, Parameter, QdiscKind, direct_leaf, on_off
 from qoslab.tc.commands.tc_units import count, parse_time
 
 
@@ -24,21 +24,6 @@ class Pie:
     bytemode: bool = False
 
 
-def _engine_leaf(settings: Pie) -> Leaf:
-    return Leaf(
-        {
-            "kind": "pie",
-            "limit": settings.limit,
-            "target_us": settings.target_us,
-            "tupdate_us": settings.tupdate_us,
-            "alpha": settings.alpha,
-            "beta": settings.beta,
-            "ecn": settings.ecn,
-            "bytemode": settings.bytemode,
-        }
-    )
-
-
 KINDS = (
     QdiscKind(
         "pie",
@@ -49,13 +34,11 @@ KINDS = (
             "tupdate": Parameter("tupdate_us", parse_time),
             "alpha": Parameter("alpha", count),
             "beta": Parameter("beta", count),
-            "ecn": Flag({"ecn": True}),
-            "noecn": Flag({"ecn": False}),
-            "bytemode": Flag({"bytemode": True}),
-            "nobytemode": Flag({"bytemode": False}),
+            **on_off("ecn"),
+            **on_off("bytemode"),
             "no_dq_rate_estimator": Flag(),
         },
         refused={"dq_rate_estimator": "the engine measures the delay from packet timestamps, as Linux does by default"},
-        leaf=_engine_leaf,
+        leaf=direct_leaf("pie"),
     ),
 )
