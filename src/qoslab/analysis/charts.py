@@ -136,10 +136,7 @@ def io_graph(throughput: pd.DataFrame | Mapping[str, pd.Series], what: str = "fr
         dash = DASHES[(number - 1) // len(COLOURS) % len(DASHES)]
         lines.append(_line(str(name), times, rates, unit, colour=colour, width=1.6, dash=dash))
     return _figure(
-        lines,
-        400,
-        xaxis=_axis("seconds since the traffic started"),
-        yaxis=_axis(f"{what}, {unit}", rangemode="tozero"),
+        lines, 400, xaxis=_axis("seconds since the traffic started"), yaxis=_axis(f"{what}, {unit}", rangemode="tozero")
     )
 
 

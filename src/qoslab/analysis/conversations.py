@@ -13,10 +13,7 @@ from qoslab.results.columns import Columns
 
 
 @metrics_of(
-    "conversations",
-    "conversation.depth",
-    "conversation.weight",
-    traffic_s=lambda selection: selection.cell.traffic_s,
+    "conversations", "conversation.depth", "conversation.weight", traffic_s=lambda selection: selection.cell.traffic_s
 )
 def conversation_figures(mine: Columns, traffic_s: float) -> Iterator[Figure]:
     """Compute the metrics of some conversations of one cell: total queued packets, and the weight if it is the same for

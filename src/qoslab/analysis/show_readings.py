@@ -35,10 +35,7 @@ _STRATEGIES = {
 
 def instants(before_ns: int, after_ns: int, origin_ns: int) -> Row:
     """Return the columns `time_s` and `time_error_s` for the times of the command and the answer."""
-    return {
-        "time_s": ((before_ns + after_ns) / 2 - origin_ns) / 1e9,
-        "time_error_s": (after_ns - before_ns) / 2e9,
-    }
+    return {"time_s": ((before_ns + after_ns) / 2 - origin_ns) / 1e9, "time_error_s": (after_ns - before_ns) / 2e9}
 
 
 def reading_rows(

@@ -42,8 +42,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
         reference = Reference.parse(metric)
     except KeyError:
         raise UserError(
-            f'found the unknown metric "{metric}"',
-            hint="`qoslab schema --metrics` lists all metrics",
+            f'found the unknown metric "{metric}"', hint="`qoslab schema --metrics` lists all metrics"
         ) from None
     unit = reference.metric.unit
     relative, least = _parse_difference(difference, unit)

@@ -109,12 +109,7 @@ def _limiter_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
         "packets": {"before": joined.seen[0], "after": joined.seen[1], "both": joined.common},
         "appeared": joined.appeared,
         "outside": joined.outside,
-        "clocks": {
-            "state": clocks.state,
-            "ahead_s": clocks.ahead_s,
-            "drift": clocks.drift,
-            "error_s": clocks.error_s,
-        },
+        "clocks": {"state": clocks.state, "ahead_s": clocks.ahead_s, "drift": clocks.drift, "error_s": clocks.error_s},
         "flows": flows.where(flows.notna(), None).to_dict("records"),
         "limiter": limiter.as_json(),
     }

@@ -59,9 +59,7 @@ def command() -> None:
     help="Make hosts reachable by SSH on loopback as well, and write an inventory of all nodes for --lab to FILE.",
 )
 @click.option(
-    "--single-host",
-    is_flag=True,
-    help="With --expose: put all hosts on one machine with one NIC per interface.",
+    "--single-host", is_flag=True, help="With --expose: put all hosts on one machine with one NIC per interface."
 )
 @set_option
 @json_option

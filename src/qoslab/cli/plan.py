@@ -23,12 +23,7 @@ from qoslab.system.printing import echo
 @set_option
 @cell_options
 @json_option
-def command(
-    experiment: str,
-    sets: Sequence[str],
-    choice: CellChoice,
-    as_json: bool,
-) -> None:
+def command(experiment: str, sets: Sequence[str], choice: CellChoice, as_json: bool) -> None:
     """Show the steps of a run without running it.
 
     EXPERIMENT is a file, or the name of a file in experiments/. Times are estimates, in seconds. Template lines that

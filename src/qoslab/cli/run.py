@@ -84,9 +84,7 @@ NEWEST = ""
     "[default: 3; 1 if cells run one at a time without a matrix]",
 )
 @click.option(
-    "--strict",
-    is_flag=True,
-    help="With --duration: fail on expected values that the shortened traffic did not reach.",
+    "--strict", is_flag=True, help="With --duration: fail on expected values that the shortened traffic did not reach."
 )
 @click.option("--dry-run", is_flag=True, help="Print the number of cells and the estimated time; run nothing.")
 @click.option(

@@ -62,12 +62,7 @@ def describe(request: ExportRequest, seals: Mapping[str, FileSeal]) -> dict[str,
     return {
         "@context": [f"{_CONFORMS}/context", _TERMS],
         "@graph": [
-            {
-                "@id": CRATE,
-                "@type": "CreativeWork",
-                "about": {"@id": "./"},
-                "conformsTo": {"@id": _CONFORMS},
-            },
+            {"@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": _CONFORMS}},
             _dataset_entity(request, manifest, authors, files),
             *files,
             *authors,

@@ -66,10 +66,6 @@ def _mode_prompt(mode: str, hostname: str) -> str:
 Handler = Callable[[ExecSession, Args], Awaitable[str | None]]
 """Handler of a command. The returned text passes through the output filter and the pager."""
 
-TEXTS = {
-    "ip": "IP information",
-    "show": "Show running system information",
-    "name": "Interface type and number",
-}
+TEXTS = {"ip": "IP information", "show": "Show running system information", "name": "Interface type and number"}
 
 EXEC: CommandTable[Handler] = CommandTable(texts=TEXTS)

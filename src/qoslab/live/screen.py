@@ -191,11 +191,7 @@ def _value_lines(run: WatchedRun, width: int) -> list[Text]:
     rows = [
         _Row(
             printable(" ".join(str(row[name]) for name in ("arm", "metric", "where") if row.get(name))),
-            (
-                _measured_text(row),
-                printable(str(row.get("tolerance") or "")),
-                printable(str(row.get("verdict") or "")),
-            ),
+            (_measured_text(row), printable(str(row.get("tolerance") or "")), printable(str(row.get("verdict") or ""))),
             style=STYLES.get(str(row.get("verdict")), ""),
         )
         for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MAX_ROWS]

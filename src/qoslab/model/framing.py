@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Framing = Literal[
-    "ethernet",
-    "ppp",
-    "hdlc",
-    "pppoe",
-    "aal5snap",
-    "aal5mux",
-    "pppoa-snap",
-    "pppoa-mux",
-    "pppoeoa-snap",
-]
+Framing = Literal["ethernet", "ppp", "hdlc", "pppoe", "aal5snap", "aal5mux", "pppoa-snap", "pppoa-mux", "pppoeoa-snap"]
 """Layer 2 on a link."""
 
 Medium = Literal["ethernet", "serial", "atm"]

@@ -243,13 +243,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         aliases=("transaction", "business"),
     ),
     TrafficKind(
-        "backup",
-        "backup: TCP without pause",
-        "streams",
-        "tcp",
-        10,
-        873,
-        f"{CODE_POINTS}: high-throughput data",
+        "backup", "backup: TCP without pause", "streams", "tcp", 10, 873, f"{CODE_POINTS}: high-throughput data"
     ),
     TrafficKind(
         "bulk", "downloads: TCP without pause, not marked", "streams", "tcp", 0, 80, "RFC 2474: default forwarding"

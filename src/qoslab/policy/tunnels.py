@@ -253,11 +253,7 @@ def _crypto_map_entries(lines: ConfigurationLines, name: str) -> Iterator[list[s
 
 
 def _crypto_map_tunnels(
-    configuration: Configuration,
-    tunnels: list[Tunnel],
-    port: str,
-    name: str,
-    entry: tuple[list[str], dict[str, Ipsec]],
+    configuration: Configuration, tunnels: list[Tunnel], port: str, name: str, entry: tuple[list[str], dict[str, Ipsec]]
 ) -> list[Tunnel]:
     """Return the tunnels with IPsec by an entry of a crypto map: around the GRE of a tunnel, or on its own."""
     below, sets = entry

@@ -39,10 +39,7 @@ class Shown(Protocol):
 
 
 def notes(
-    experiment: Experiment,
-    metrics: pd.DataFrame,
-    invalid: Collection[str] = (),
-    cells: Sequence[CellSummary] = (),
+    experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str] = (), cells: Sequence[CellSummary] = ()
 ) -> list[NoteText]:
     """Return the experiment's notes with measured values; cells in `invalid` count only if an arm has no other.
 

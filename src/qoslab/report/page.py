@@ -16,12 +16,7 @@ from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import LOOSE, OUTSIDE, UNDECIDED, WITHIN
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.comparison import (
-    FigureColumn,
-    FigureTable,
-    PublishedFigure,
-    Trace,
-)
+from qoslab.model.comparison import FigureColumn, FigureTable, PublishedFigure, Trace
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import Scalar, matches

@@ -306,9 +306,4 @@ def _listed(captures: Captures, point: Point, unit: Unit, names: Sequence[str], 
     words = [point.arm] if several else []
     words += [f"{name} {value}" for name, value in point.parameters.items() if name in names]
     files = [(name, f"{each.place}/{file}") for each in point.cells for name, file in captures[each.name]().items()]
-    return Listed(
-        text.figure(point.estimate.value, unit),
-        ", ".join(words),
-        point.cells[0].place,
-        files,
-    )
+    return Listed(text.figure(point.estimate.value, unit), ", ".join(words), point.cells[0].place, files)

@@ -12,69 +12,27 @@ from qoslab.system.first_use import lazy_imports
 if TYPE_CHECKING:
     from qoslab.results.cell import Cell as Cell
     from qoslab.results.cell_files import CellFiles as CellFiles
-    from qoslab.results.folder import (
-        RunFolder as RunFolder,
-    )
-    from qoslab.results.folder import (
-        find_run as find_run,
-    )
-    from qoslab.results.folder import (
-        find_unfinished as find_unfinished,
-    )
-    from qoslab.results.folder import (
-        runs as runs,
-    )
-    from qoslab.results.records import (
-        Attempt as Attempt,
-    )
-    from qoslab.results.records import (
-        CaptureRecord as CaptureRecord,
-    )
-    from qoslab.results.records import (
-        CellRecord as CellRecord,
-    )
-    from qoslab.results.records import (
-        CellSummary as CellSummary,
-    )
-    from qoslab.results.records import (
-        ClockRecord as ClockRecord,
-    )
-    from qoslab.results.records import (
-        FlowRecord as FlowRecord,
-    )
-    from qoslab.results.records import (
-        Health as Health,
-    )
-    from qoslab.results.records import (
-        HostClockRecord as HostClockRecord,
-    )
-    from qoslab.results.records import (
-        Lateness as Lateness,
-    )
-    from qoslab.results.records import (
-        Manifest as Manifest,
-    )
-    from qoslab.results.records import (
-        ObservedCommand as ObservedCommand,
-    )
-    from qoslab.results.records import (
-        PollingRecord as PollingRecord,
-    )
-    from qoslab.results.records import (
-        RunOptions as RunOptions,
-    )
-    from qoslab.results.records import (
-        SenderRecord as SenderRecord,
-    )
-    from qoslab.results.records import (
-        Session as Session,
-    )
-    from qoslab.results.records import (
-        StallRecord as StallRecord,
-    )
-    from qoslab.results.records import (
-        Step as Step,
-    )
+    from qoslab.results.folder import RunFolder as RunFolder
+    from qoslab.results.folder import find_run as find_run
+    from qoslab.results.folder import find_unfinished as find_unfinished
+    from qoslab.results.folder import runs as runs
+    from qoslab.results.records import Attempt as Attempt
+    from qoslab.results.records import CaptureRecord as CaptureRecord
+    from qoslab.results.records import CellRecord as CellRecord
+    from qoslab.results.records import CellSummary as CellSummary
+    from qoslab.results.records import ClockRecord as ClockRecord
+    from qoslab.results.records import FlowRecord as FlowRecord
+    from qoslab.results.records import Health as Health
+    from qoslab.results.records import HostClockRecord as HostClockRecord
+    from qoslab.results.records import Lateness as Lateness
+    from qoslab.results.records import Manifest as Manifest
+    from qoslab.results.records import ObservedCommand as ObservedCommand
+    from qoslab.results.records import PollingRecord as PollingRecord
+    from qoslab.results.records import RunOptions as RunOptions
+    from qoslab.results.records import SenderRecord as SenderRecord
+    from qoslab.results.records import Session as Session
+    from qoslab.results.records import StallRecord as StallRecord
+    from qoslab.results.records import Step as Step
     from qoslab.results.sealed_files import FORMAT as FORMAT
     from qoslab.results.sealed_files import FileSeal as FileSeal
 

@@ -31,13 +31,7 @@ class Cell(CellIdentified):
     """
 
     def __init__(
-        self,
-        path: Path,
-        identity: CellIdentity,
-        attempt: int = 1,
-        *,
-        coming: Path | None = None,
-        sent: bool = False,
+        self, path: Path, identity: CellIdentity, attempt: int = 1, *, coming: Path | None = None, sent: bool = False
     ) -> None:
         """Create it. `coming` is the folder for viewers of incoming data, if not in this folder. A cell with `sent` is
         sent to its run's folder later, and is synced there.

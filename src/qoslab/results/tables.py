@@ -422,8 +422,7 @@ def _check_shape(path: Path | str, name: str, file: pq.ParquetFile) -> None:
     for field in SCHEMAS[name]:
         if found.get(field.name) != field.type:
             raise _refused(
-                path,
-                f"found {found.get(field.name) or 'nothing'} for the column {field.name}, expected {field.type}",
+                path, f"found {found.get(field.name) or 'nothing'} for the column {field.name}, expected {field.type}"
             )
 
 

@@ -140,13 +140,7 @@ class DataPlaneClient(Protocol):
         """Return lateness and lost input."""
 
     async def capture(
-        self,
-        interface: str,
-        file: Path,
-        *,
-        snaplen: int,
-        filter: Sequence[Instruction] = (),
-        comment: str,
+        self, interface: str, file: Path, *, snaplen: int, filter: Sequence[Instruction] = (), comment: str
     ) -> None:
         """Start to capture the packets of an interface into a pcapng file, with event time as time stamps."""
 

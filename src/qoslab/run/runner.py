@@ -305,11 +305,7 @@ class _BackgroundCall:
 
 
 def _run_facts(versions: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "versions": dict(versions),
-        "commit": provenance.source_commit(),
-        "machine": provenance.machine_facts(),
-    }
+    return {"versions": dict(versions), "commit": provenance.source_commit(), "machine": provenance.machine_facts()}
 
 
 def _earlier_manifest(shared: _SharedRunState) -> Manifest | None:

@@ -335,8 +335,7 @@ class _Checker:
         missing = sorted(used.names - configuration.variables.keys())
         for name in missing:
             yield self.document.finding(
-                (*steps, "variables"),
-                f'found no variable "{name}", although {configuration.template} uses it',
+                (*steps, "variables"), f'found no variable "{name}", although {configuration.template} uses it'
             )
         if used.complete:
             expected = f"one that {configuration.template} uses: {format_alternatives(sorted(used.names))}"

@@ -30,13 +30,7 @@ from qoslab.traffic.iperf2 import Iperf2
 from qoslab.traffic.iperf3 import Iperf3
 
 TOOLS: PluginRegistry[TrafficTool] = PluginRegistry(
-    "tools",
-    {
-        "iperf3": Iperf3(),
-        "iperf": Iperf2(),
-        "flood": Flood(),
-    },
-    partial(missing_members, TrafficTool),
+    "tools", {"iperf3": Iperf3(), "iperf": Iperf2(), "flood": Flood()}, partial(missing_members, TrafficTool)
 )
 
 

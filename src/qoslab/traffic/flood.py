@@ -69,8 +69,7 @@ class Flood:
         """See `TrafficTool`."""
         if flow.may_fail:
             yield FlowProblem(
-                "may_fail",
-                "found true with the tool flood, expected false: flood has no failure to allow",
+                "may_fail", "found true with the tool flood, expected false: flood has no failure to allow"
             )
         if "protocol" not in flow.model_fields_set:
             message = 'found no key "protocol", expected udp for datagrams or tcp for pages with the tool flood'

@@ -196,8 +196,7 @@ def _tried_attachment(configuration: Configuration, wanted: str | None) -> Attac
         if len({each.policy for each in here}) > 1:
             names = format_list([f"{each.name} ({each.policy})" for each in here], 8)
             raise UserError(
-                f"found {len(here)} interfaces with an {direction} policy: {names}",
-                hint="choose one with --interface",
+                f"found {len(here)} interfaces with an {direction} policy: {names}", hint="choose one with --interface"
             )
         if here:
             return here[0]
@@ -277,13 +276,7 @@ def _build_edge(
 
 
 def _subinterface_edge(
-    configuration: Configuration,
-    device: Device,
-    own: Interface,
-    at: Attachment,
-    rate_bps: int | None,
-    *,
-    two_way: bool,
+    configuration: Configuration, device: Device, own: Interface, at: Attachment, rate_bps: int | None, *, two_way: bool
 ) -> TrialEdge:
     """Return the edge of an output policy on a subinterface with a VLAN."""
     notes: list[str] = []

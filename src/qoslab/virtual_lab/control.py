@@ -137,13 +137,7 @@ class ControlClient:
         return cast("program_formats.IpSlaReport", await self.request("ip_sla", samples=samples, **keys))
 
     async def capture(
-        self,
-        interface: str,
-        file: Path,
-        *,
-        snaplen: int,
-        filter: Sequence[Instruction] = (),
-        comment: str,
+        self, interface: str, file: Path, *, snaplen: int, filter: Sequence[Instruction] = (), comment: str
     ) -> None:
         """Start to capture the packets of an interface into a pcapng file, with event time as time stamps.
 

@@ -482,10 +482,7 @@ class Lab:
             "sysctls": sysctls,
             "offloads_on": self._state["offloads_on"],
             "links": [
-                {
-                    "name": link.name,
-                    "ends": [f"{end.node} {end.interface}" for end in link.ends],
-                }
+                {"name": link.name, "ends": [f"{end.node} {end.interface}" for end in link.ends]}
                 | self._link_emulation(link)
                 for link in self.topology.links
             ],

@@ -416,8 +416,7 @@ class VirtualRouter:
             before = self._seen.get(name, (0, 0))
             last = self._activity.get(name, Activity())
             self._activity[name] = Activity(
-                moment if now[0] > before[0] else last.last_input,
-                moment if now[1] > before[1] else last.last_output,
+                moment if now[0] > before[0] else last.last_input, moment if now[1] > before[1] else last.last_output
             )
             self._seen[name] = now
 

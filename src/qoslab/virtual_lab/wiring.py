@@ -302,12 +302,7 @@ def _line_data_plane_ports(link: Link, seed: int) -> dict[str, program_formats.P
     """Return the ports of a data plane in the middle of a link, which forwards frames between them."""
     near, far = LINE_ENDS
     return {
-        here: {
-            "inside": there,
-            "wire": here,
-            "link": link_configuration(link, end.node, seed),
-            "paced_by_peer": False,
-        }
+        here: {"inside": there, "wire": here, "link": link_configuration(link, end.node, seed), "paced_by_peer": False}
         for here, there, end in ((near, far, link.ends[0]), (far, near, link.ends[1]))
     }
 

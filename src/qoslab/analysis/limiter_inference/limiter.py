@@ -10,14 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qoslab.analysis.limiter_inference.bucket import (
-    FEWEST,
-    MOST_UNEXPLAINED,
-    Bucket,
-    Interval,
-    infer_bucket,
-    missing,
-)
+from qoslab.analysis.limiter_inference.bucket import FEWEST, MOST_UNEXPLAINED, Bucket, Interval, infer_bucket, missing
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.joined import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
@@ -327,14 +320,7 @@ def _of_releases(releases: Releases, counted: Counted, joined: Joined, size: Arr
         sent, all_after = _sent_and_lost(in_s, out_s - least, size, nearly_full)
         rate, queue = replace(rate, high=rate.high * sent), None if all_after else queue
     return Limiter(
-        kind,
-        counted,
-        rate,
-        releases.burst_bytes,
-        releases.interval_s,
-        queue,
-        _ahead(packets, lost, least),
-        unexplained,
+        kind, counted, rate, releases.burst_bytes, releases.interval_s, queue, _ahead(packets, lost, least), unexplained
     )
 
 

@@ -97,12 +97,7 @@ class Classifier:
         return self._sets[name]
 
     def _candidate_packets(
-        self,
-        path: Sequence[str],
-        ends: tuple[IPv4Address, IPv4Address],
-        size: int,
-        taken: Set[int | None],
-        policy: str,
+        self, path: Sequence[str], ends: tuple[IPv4Address, IPv4Address], size: int, taken: Set[int | None], policy: str
     ) -> Iterator[Packet]:
         """Yield packets that may belong to a class: datagrams first, as their rate is constant."""
         known = self.device.policy_maps.get(policy)

@@ -24,10 +24,7 @@ OTHER_PROTOCOLS = (
 UNKNOWN_EFFECT = "unknown: compare with the device"
 
 _BLOCKS: tuple[tuple[str, str], ...] = (
-    (
-        "interface Tunnel",
-        "the path and the bytes of packets in the tunnel",
-    ),
+    ("interface Tunnel", "the path and the bytes of packets in the tunnel"),
     (
         "interface Loopback|interface Null|interface Virtual|interface NVI|interface Async|interface Group-Async"
         "|interface Service-Engine|interface Embedded-Service|interface AppNav|interface Analysis|interface ucse",

@@ -460,13 +460,7 @@ class CommandTable(Generic[Handler]):
         return frozenset(words | {each.leading[0] for each in forms if each.leading})
 
     def parse(
-        self,
-        mode: str,
-        line: str,
-        *,
-        start: Column = 0,
-        capabilities: Collection[str] = (),
-        any_number: bool = False,
+        self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = (), any_number: bool = False
     ) -> CommandMatch[Handler]:
         """Match `line` from column `start` in `mode`, then in the parent modes. Raise CliError if it does not match.
 
@@ -597,12 +591,7 @@ class CommandTable(Generic[Handler]):
         raise failure
 
     def _follow_threads(
-        self,
-        threads: list[_Thread[Handler]],
-        line: str,
-        tokens: Sequence[Token],
-        index: int,
-        any_number: bool = False,
+        self, threads: list[_Thread[Handler]], line: str, tokens: Sequence[Token], index: int, any_number: bool = False
     ) -> Iterator[list[_Thread[Handler]] | CliError]:
         if index == len(tokens):
             yield threads

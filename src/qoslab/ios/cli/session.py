@@ -84,10 +84,7 @@ CAPABILITIES = frozenset({"router", "switch"}) | generations.CAPABILITIES
 T = TypeVar("T")
 Handler = Callable[["ConfigSession", Args], None]
 
-TEXTS = {
-    "<cr>": "",
-    "ip": "Interface Internet Protocol config commands",
-}
+TEXTS = {"<cr>": "", "ip": "Interface Internet Protocol config commands"}
 
 WITHOUT_EFFECT: set[str] = set()
 """The syntaxes of inert commands."""

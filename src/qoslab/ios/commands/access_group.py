@@ -46,11 +46,7 @@ def _configure_access_group(session: ConfigSession, args: Args) -> None:
     "ipv6 traffic-filter <name:word> (in|out)",
     no="ipv6 traffic-filter [<name:word>] (in|out)",
     undo=Undo(line="ipv6 traffic-filter <name:word> (in|out)", attaches=True),
-    help={
-        **_HELP,
-        "ipv6": "IPv6 interface subcommands",
-        "traffic-filter": "Access control list for packets",
-    },
+    help={**_HELP, "ipv6": "IPv6 interface subcommands", "traffic-filter": "Access control list for packets"},
 )
 def _configure_traffic_filter(session: ConfigSession, args: Args) -> None:
     _attach(session, args, args.optional("name", str), 6)
@@ -102,10 +98,7 @@ def _group_lines(command: str, groups: AccessGroups) -> Iterator[str]:
 def filter_names(device: Device, interface: Interface) -> tuple[list[str], list[str]]:
     """Return the names of the effective input and output access lists of an interface."""
     names: tuple[list[str], list[str]] = ([], [])
-    versions: tuple[tuple[AccessGroups, Literal[4, 6]], ...] = (
-        (interface.filters, 4),
-        (interface.ipv6_filters, 6),
-    )
+    versions: tuple[tuple[AccessGroups, Literal[4, 6]], ...] = ((interface.filters, 4), (interface.ipv6_filters, 6))
     for groups, version in versions:
         for found, name in zip(names, (groups.input, groups.output), strict=True):
             # A list that is not there permits all; there may be one of that name for the other version.

@@ -16,31 +16,14 @@ from typing import Literal, NamedTuple
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import (
-    AccessEntry,
-    AccessList,
-    Device,
-    Remark,
-)
+from qoslab.ios.model.device import AccessEntry, AccessList, Device, Remark
 from qoslab.ios.model.ios_names import PRECEDENCE_NAMES, dscp_text
 from qoslab.ios.model.matches import ANY_ADDRESS, ANY_IPV6_ADDRESS, AddressMatch, PortMatch
 from qoslab.ios.model.nbar import IPV6_ONLY_PROTOCOLS, PROTOCOLS_BY_NUMBER, PROTOCOLS_BY_PORT, PROTOCOLS_BY_PORT_RANGE
 from qoslab.ios.model.object_groups import group_addresses, group_services
 from qoslab.ios.model.policy import Criterion
-from qoslab.ios.model.port_names import (
-    ICMP,
-    ICMP_MESSAGES,
-    PROTOCOLS,
-    TCP,
-    UDP,
-    icmp_text,
-    port_text,
-    protocol_text,
-)
-from qoslab.ios.registry import (
-    BLOCKS,
-    ENGINE,
-)
+from qoslab.ios.model.port_names import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icmp_text, port_text, protocol_text
+from qoslab.ios.registry import BLOCKS, ENGINE
 from qoslab.system import program_formats
 
 SEQUENCE_STEP = 10

@@ -101,13 +101,7 @@ _CONTRACT_HELP = {
 _CONTRACT_UNDO = Undo(key="ubr", line="(ubr|cbr|vbr-nrt)")
 
 
-@router_command(
-    CIRCUIT_MODES,
-    "(ubr|cbr) <peak:1-155000>",
-    no="(ubr|cbr)",
-    undo=_CONTRACT_UNDO,
-    help=_CONTRACT_HELP,
-)
+@router_command(CIRCUIT_MODES, "(ubr|cbr) <peak:1-155000>", no="(ubr|cbr)", undo=_CONTRACT_UNDO, help=_CONTRACT_HELP)
 @router_command(
     CIRCUIT_MODES,
     "vbr-nrt <peak:1-155000> <sustainable:1-155000> [<burst:1-65535>]",

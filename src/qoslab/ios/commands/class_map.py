@@ -10,20 +10,11 @@ from typing import cast
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import (
-    Device,
-)
+from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import dscp_text, join_with_blanks, vlans_text
 from qoslab.ios.model.nbar import MATCH_LIST, PROTOCOLS, PROTOCOLS_BY_NUMBER, PROTOCOLS_BY_PORT
-from qoslab.ios.model.policy import (
-    CLASS_DEFAULT,
-    ClassMap,
-    Criterion,
-)
-from qoslab.ios.registry import (
-    BLOCKS,
-    ENGINE,
-)
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
+from qoslab.ios.registry import BLOCKS, ENGINE
 from qoslab.system import program_formats
 
 MATCH = (

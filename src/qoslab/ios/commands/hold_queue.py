@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-)
-from qoslab.ios.registry import (
-    ENGINE_INTERFACE,
-    INTERFACE_LINES,
-)
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.system import program_formats
 
 
@@ -23,12 +17,7 @@ from qoslab.system import program_formats
     "hold-queue <packets:0-4096> (in|out)",
     no="hold-queue [<packets:0-4096>] (in|out)",
     undo=Undo(line="hold-queue [<packets:0-4096>] (in|out)"),
-    help={
-        "hold-queue": "Set hold queue depth",
-        "packets": "Queue length",
-        "in": "Input queue",
-        "out": "Output queue",
-    },
+    help={"hold-queue": "Set hold queue depth", "packets": "Queue length", "in": "Input queue", "out": "Output queue"},
 )
 def _configure_hold_queue(session: ConfigSession, args: Args) -> None:
     packets = None if args.unset else args.value("packets", int)

@@ -139,12 +139,7 @@ for _family in (*FAMILIES, *UNDECIDED):
         _register(_family, _row)
 
 
-@CONFIG.add(
-    INERT,
-    "<text:line>",
-    no="<text:line>",
-    help={"text": "An inert line, together with the line above it"},
-)
+@CONFIG.add(INERT, "<text:line>", no="<text:line>", help={"text": "An inert line, together with the line above it"})
 def _store_below(session: ConfigSession, args: Args) -> None:
     """Store a line below another one, or remove it."""
     line = session.device.inert.find(session.position.names[0])

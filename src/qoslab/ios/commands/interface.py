@@ -15,17 +15,9 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.inert_lines import keep_virtual_interface
 from qoslab.ios.commands.reservable import check_reserved
 from qoslab.ios.model import engine_defaults
-from qoslab.ios.model.device import (
-    Device,
-    Family,
-    Interface,
-)
+from qoslab.ios.model.device import Device, Family, Interface
 from qoslab.ios.model.ios_names import OTHER_KINDS, interface_kind, interface_name
-from qoslab.ios.registry import (
-    BLOCKS,
-    ENGINE_INTERFACE,
-    INTERFACE_LINES,
-)
+from qoslab.ios.registry import BLOCKS, ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.ios.rules import GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS, interface_bandwidth_kbps
 from qoslab.system import program_formats
 

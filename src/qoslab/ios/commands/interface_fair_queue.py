@@ -9,15 +9,8 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.queue_lists import check_queueing
 from qoslab.ios.commands.queueing import POWER_OF_TWO
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-    InterfaceFairQueue,
-)
-from qoslab.ios.registry import (
-    ENGINE_INTERFACE,
-    INTERFACE_LINES,
-)
+from qoslab.ios.model.device import Device, Interface, InterfaceFairQueue
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.system import program_formats
 
 THRESHOLD_POWER_OF_TWO = (

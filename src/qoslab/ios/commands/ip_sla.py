@@ -23,10 +23,7 @@ from typing import cast
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-)
+from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import address_text, ipv6_text, join_with_blanks
 from qoslab.ios.model.ip_sla import (
     DEFAULT_FREQUENCY_S,
@@ -40,10 +37,7 @@ from qoslab.ios.model.ip_sla import (
     Schedule,
     Start,
 )
-from qoslab.ios.registry import (
-    BLOCKS,
-    ENGINE,
-)
+from qoslab.ios.registry import BLOCKS, ENGINE
 from qoslab.system import program_formats
 
 NO_TYPE = "sla"
@@ -78,11 +72,7 @@ _IP_SLA = {
 
 
 @router_command(
-    "config",
-    "ip sla <number:1-2147483647>",
-    no="ip sla <number:1-2147483647>",
-    undo=Undo(afresh=True),
-    help=_IP_SLA,
+    "config", "ip sla <number:1-2147483647>", no="ip sla <number:1-2147483647>", undo=Undo(afresh=True), help=_IP_SLA
 )
 @router_command(
     "config",
@@ -547,9 +537,7 @@ def compile_ip_sla(
 
 
 def _engine_operation(
-    operation: Operation,
-    schedule: Schedule | None,
-    addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
+    operation: Operation, schedule: Schedule | None, addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]]
 ) -> program_formats.OperationConfig:
     assert operation.kind is not None  # the others are not compiled
     theirs = addresses.get(operation.source_interface or "", ())

@@ -27,32 +27,17 @@ _IPV6 = {"ipv6": "Global IPv6 configuration subcommands"}
 _INTERFACE = {"ipv6": "IPv6 interface subcommands"}
 
 
-@router_command(
-    "config",
-    "ipv6 unicast-routing",
-    no=True,
-    help={**_IPV6, "unicast-routing": "Enable unicast routing"},
-)
+@router_command("config", "ipv6 unicast-routing", no=True, help={**_IPV6, "unicast-routing": "Enable unicast routing"})
 def _configure_unicast_routing(session: ConfigSession, args: Args) -> None:
     session.device.ipv6_unicast_routing = not args.unset
 
 
-@router_command(
-    "config",
-    "ipv6 cef",
-    no=True,
-    help={**_IPV6, "cef": "Cisco Express Forwarding"},
-)
+@router_command("config", "ipv6 cef", no=True, help={**_IPV6, "cef": "Cisco Express Forwarding"})
 def _configure_cef(session: ConfigSession, args: Args) -> None:
     session.device.ipv6_cef = not args.unset
 
 
-@router_command(
-    "interface",
-    "ipv6 enable",
-    no=True,
-    help={**_INTERFACE, "enable": "Enable IPv6 on interface"},
-)
+@router_command("interface", "ipv6 enable", no=True, help={**_INTERFACE, "enable": "Enable IPv6 on interface"})
 def _enable(session: ConfigSession, args: Args) -> None:
     session.interface.ipv6_enable = not args.unset
 

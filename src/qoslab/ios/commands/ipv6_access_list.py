@@ -29,13 +29,7 @@ from qoslab.ios.commands.access_list import (
 from qoslab.ios.model.device import AccessEntry, AccessList, Device, Remark
 from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.model.matches import ANY_IPV6_ADDRESS, AddressMatch
-from qoslab.ios.model.port_names import (
-    ICMPV6,
-    ICMPV6_MESSAGES,
-    IPV6_PROTOCOLS,
-    icmpv6_text,
-    ipv6_protocol_text,
-)
+from qoslab.ios.model.port_names import ICMPV6, ICMPV6_MESSAGES, IPV6_PROTOCOLS, icmpv6_text, ipv6_protocol_text
 from qoslab.ios.registry import BLOCKS
 
 

@@ -9,15 +9,9 @@ from typing import Literal
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import (
-    EXEC_TIMEOUT,
-    Device,
-    Line,
-)
+from qoslab.ios.model.device import EXEC_TIMEOUT, Device, Line
 from qoslab.ios.model.ios_names import join_with_blanks
-from qoslab.ios.registry import (
-    BLOCKS,
-)
+from qoslab.ios.registry import BLOCKS
 
 MAX_VTY = 15
 
@@ -84,11 +78,7 @@ def _configure_no_line(session: ConfigSession, args: Args) -> None:
     "exec-timeout <minutes:0-35791> [<seconds:0-2147483>]",
     no=True,
     undo=Undo(line="default exec-timeout"),
-    help={
-        "exec-timeout": "Set the EXEC timeout",
-        "minutes": "Timeout in minutes",
-        "seconds": "Timeout in seconds",
-    },
+    help={"exec-timeout": "Set the EXEC timeout", "minutes": "Timeout in minutes", "seconds": "Timeout in seconds"},
 )
 def _exec_timeout(session: ConfigSession, args: Args) -> None:
     timeout: tuple[int, int] | None = None

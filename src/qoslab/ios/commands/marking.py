@@ -9,16 +9,9 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.device import (
-    Device,
-)
+from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import dscp_text
-from qoslab.ios.model.policy import (
-    Mark,
-    MarkFromField,
-    PolicyClass,
-    SetField,
-)
+from qoslab.ios.model.policy import Mark, MarkFromField, PolicyClass, SetField
 from qoslab.ios.registry import (
     CLASS_LINES,
     CLASS_RULES,

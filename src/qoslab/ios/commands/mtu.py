@@ -56,11 +56,7 @@ def _configure_ip_mtu(session: ConfigSession, args: Args) -> None:
     ("interface", "subinterface"),
     "ipv6 mtu <bytes:1280-1500>",
     no="ipv6 mtu [<bytes:1280-1500>]",
-    help={
-        "ipv6": "IPv6 interface subcommands",
-        "mtu": "Set IPv6 Maximum Transmission Unit",
-        "bytes": "MTU (bytes)",
-    },
+    help={"ipv6": "IPv6 interface subcommands", "mtu": "Set IPv6 Maximum Transmission Unit", "bytes": "MTU (bytes)"},
 )
 def _configure_ipv6_mtu(session: ConfigSession, args: Args) -> None:
     session.interface.ipv6_mtu = _protocol_mtu(session, args)

@@ -19,15 +19,7 @@ from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.ios_names import dscp_text
-from qoslab.ios.model.policy import (
-    COLOURS,
-    ActionName,
-    Amount,
-    Colour,
-    Police,
-    PoliceAction,
-    PolicyClass,
-)
+from qoslab.ios.model.policy import COLOURS, ActionName, Amount, Colour, Police, PoliceAction, PolicyClass
 from qoslab.ios.model.printed_rates import format_policy_rate
 from qoslab.ios.registry import (
     CLASS_LINES,

@@ -9,22 +9,10 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import check_name, order_by_reference
-from qoslab.ios.model.device import (
-    Device,
-)
-from qoslab.ios.model.policy import (
-    CLASS_DEFAULT,
-    MarkFromField,
-    PolicyClass,
-    PolicyMap,
-)
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT, MarkFromField, PolicyClass, PolicyMap
 from qoslab.ios.model.table_maps import mapped_values
-from qoslab.ios.registry import (
-    BLOCKS,
-    CLASS_LINES,
-    ENGINE,
-    Layout,
-)
+from qoslab.ios.registry import BLOCKS, CLASS_LINES, ENGINE, Layout
 from qoslab.ios.rules import check_change, engine_class
 from qoslab.system import program_formats
 

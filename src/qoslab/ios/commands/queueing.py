@@ -12,20 +12,10 @@ from qoslab.ios.commands import account
 from qoslab.ios.commands.class_queue_lines import classic_queueing_lines, hqf_queueing_lines
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model import engine_defaults
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-)
+from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.engine_rules import ONE_UNIT, SUMS
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.policy import (
-    CLASS_DEFAULT,
-    Bandwidth,
-    FairQueue,
-    PolicyClass,
-    PolicyMap,
-    Priority,
-)
+from qoslab.ios.model.policy import CLASS_DEFAULT, Bandwidth, FairQueue, PolicyClass, PolicyMap, Priority
 from qoslab.ios.registry import (
     CLASS_LINES,
     COMBINATION_WORDS,
@@ -168,12 +158,7 @@ _FAIR_QUEUE_HELP = {
 }
 
 
-@router_command(
-    "policy-class",
-    "fair-queue [<queues:16-4096>]",
-    no=True,
-    help=_FAIR_QUEUE_HELP,
-)
+@router_command("policy-class", "fair-queue [<queues:16-4096>]", no=True, help=_FAIR_QUEUE_HELP)
 @CONFIG.add(
     "policy-class",
     "fair-queue [<queues:16-4096>] queue-limit <packets:1-32768>",

@@ -13,21 +13,8 @@ from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import dscp_text
-from qoslab.ios.model.policy import (
-    LIMIT_UNITS,
-    LimitUnit,
-    PolicyClass,
-    RandomDetect,
-    RedBasis,
-    RedThresholds,
-)
-from qoslab.ios.registry import (
-    CLASS_LINES,
-    COMBINATION_WORDS,
-    ENGINE_CLASS,
-    SHOW_POLICY_MAP_CLASS,
-    Layout,
-)
+from qoslab.ios.model.policy import LIMIT_UNITS, LimitUnit, PolicyClass, RandomDetect, RedBasis, RedThresholds
+from qoslab.ios.registry import CLASS_LINES, COMBINATION_WORDS, ENGINE_CLASS, SHOW_POLICY_MAP_CLASS, Layout
 from qoslab.system import program_formats
 
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"

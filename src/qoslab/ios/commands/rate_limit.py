@@ -75,13 +75,7 @@ _HELP = {
 }
 
 
-@router_command(
-    "interface",
-    _SYNTAX,
-    no=_SYNTAX,
-    undo=Undo(_SYNTAX, ordered=lambda args: True),
-    help=_HELP,
-)
+@router_command("interface", _SYNTAX, no=_SYNTAX, undo=Undo(_SYNTAX, ordered=lambda args: True), help=_HELP)
 def _configure_rate_limit(session: ConfigSession, args: Args) -> None:
     interface, line = session.interface, _parse_line(args)
     if args.unset:

@@ -7,14 +7,8 @@ from dataclasses import replace
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-)
-from qoslab.ios.registry import (
-    ENGINE_INTERFACE,
-    INTERFACE_LINES,
-)
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.ios.rules import check_attachment
 from qoslab.system import program_formats
 

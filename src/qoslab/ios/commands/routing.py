@@ -8,15 +8,10 @@ from ipaddress import IPv4Address, IPv4Network
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError, router_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import (
-    Device,
-    StaticRoute,
-)
+from qoslab.ios.model.device import Device, StaticRoute
 from qoslab.ios.model.ios_names import OTHER_KINDS, interface_kind, join_with_blanks
 from qoslab.ios.model.routes import NULL
-from qoslab.ios.registry import (
-    BLOCKS,
-)
+from qoslab.ios.registry import BLOCKS
 
 INCONSISTENT_MASK = "%Inconsistent address and mask"
 

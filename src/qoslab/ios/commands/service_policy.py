@@ -10,13 +10,8 @@ from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, UnsupportedErro
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class, unknown_policy_error
 from qoslab.ios.model import engine_defaults
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-)
-from qoslab.ios.model.policy import (
-    PolicyClass,
-)
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import (
     CLASS_LINES,
     ENGINE_CLASS,

@@ -11,18 +11,8 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands import account
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.policy import (
-    Amount,
-    PolicyClass,
-    Shape,
-)
-from qoslab.ios.registry import (
-    CLASS_LINES,
-    ENGINE_CLASS,
-    INPUT_RULES,
-    SHOW_POLICY_MAP_CLASS,
-    Layout,
-)
+from qoslab.ios.model.policy import Amount, PolicyClass, Shape
+from qoslab.ios.registry import CLASS_LINES, ENGINE_CLASS, INPUT_RULES, SHOW_POLICY_MAP_CLASS, Layout
 from qoslab.system import program_formats
 
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"

@@ -10,15 +10,9 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.command_families import RANKS
 from qoslab.ios.commands.inert_lines import inert_lines_of_rank
-from qoslab.ios.model.device import (
-    Device,
-    Secret,
-    User,
-)
+from qoslab.ios.model.device import Device, Secret, User
 from qoslab.ios.model.password_hash import hash_password, verify
-from qoslab.ios.registry import (
-    BLOCKS,
-)
+from qoslab.ios.registry import BLOCKS
 
 PRINTED_DELIMITER = "^C"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.

@@ -52,13 +52,7 @@ _HELP = {
 }
 
 
-@router_command(
-    "config",
-    "table-map <name:word>",
-    no="table-map <name:word>",
-    undo=Undo(referred=1),
-    help=_HELP,
-)
+@router_command("config", "table-map <name:word>", no="table-map <name:word>", undo=Undo(referred=1), help=_HELP)
 def _configure_table_map(session: ConfigSession, args: Args) -> None:
     name = args.value("name", str)
     if args.unset:

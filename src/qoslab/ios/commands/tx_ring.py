@@ -6,14 +6,8 @@ from collections.abc import Iterator
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, ConfigSession, router_command
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-)
-from qoslab.ios.registry import (
-    ENGINE_INTERFACE,
-    INTERFACE_LINES,
-)
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.system import program_formats
 
 

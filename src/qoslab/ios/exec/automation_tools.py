@@ -82,11 +82,7 @@ async def _show_boot(session: ExecSession, args: Args) -> str:
     return automation_tools.show_boot(session.device, session.environment.chassis)
 
 
-@EXEC.add(
-    ANY_MODE,
-    "show memory [statistics]",
-    help={"memory": "Memory statistics", "statistics": "Memory statistics"},
-)
+@EXEC.add(ANY_MODE, "show memory [statistics]", help={"memory": "Memory statistics", "statistics": "Memory statistics"})
 async def _show_memory(session: ExecSession, args: Args) -> str:
     return automation_tools.show_memory(session.environment.chassis, await session.environment.memory())
 

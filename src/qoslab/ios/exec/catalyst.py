@@ -47,10 +47,7 @@ async def _show_mls_qos_interface(session: ExecSession, args: Args) -> str:
 
 
 @EXEC.add(
-    ANY_MODE,
-    "show mls qos vlan <vlan:1-4094>",
-    requires={"switch"},
-    help={**_QOS, "vlan": "vlan interface keyword"},
+    ANY_MODE, "show mls qos vlan <vlan:1-4094>", requires={"switch"}, help={**_QOS, "vlan": "vlan interface keyword"}
 )
 async def _show_vlan(session: ExecSession, args: Args) -> str:
     return mls_qos.show_vlan(session.device, args.value("vlan", int))
@@ -189,11 +186,7 @@ async def _show_policy_map(session: ExecSession, args: Args) -> str:
     ANY_MODE,
     "show policy-map interface [<name:interface>] [input]",
     requires={"switch"},
-    help={
-        "policy-map": "Show QoS Policy Map",
-        "interface": "Show Qos Policy Interface",
-        "input": "Input policy",
-    },
+    help={"policy-map": "Show QoS Policy Map", "interface": "Show Qos Policy Interface", "input": "Input policy"},
 )
 async def _show_policy_map_interface(session: ExecSession, args: Args) -> str:
     config = session.environment.data_plane_config()

@@ -11,10 +11,7 @@ from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 NVRAM_BYTES = 55 * 1024
 """Space for the startup configuration, as in `show version` of a 3725."""
 
-_SHOW = {
-    "running-config": "Current operating configuration",
-    "startup-config": "Contents of startup configuration",
-}
+_SHOW = {"running-config": "Current operating configuration", "startup-config": "Contents of startup configuration"}
 _COPY = {
     "copy": "Copy from one file to another",
     "running-config": "Copy from current system configuration",
@@ -32,11 +29,7 @@ def _building_output(text: str) -> str:
     return f"Building configuration...\n\nCurrent configuration : {len(text.encode())} bytes\n{text}\n"
 
 
-@EXEC.add(
-    PRIVILEGED,
-    "show running-config [all]",
-    help={**_SHOW, "all": "Configuration with defaults"},
-)
+@EXEC.add(PRIVILEGED, "show running-config [all]", help={**_SHOW, "all": "Configuration with defaults"})
 async def _show_running_config(session: ExecSession, args: Args) -> str:
     # The model has typed settings only; `all` has no further lines to add.
     return _building_output(running_config.render(session.device))

@@ -11,10 +11,7 @@ _POLICY_MAP = {"policy-map": "Show QoS Policy Map"}
 
 
 @EXEC.add(
-    ANY_MODE,
-    "show policy-map [<policy:word>]",
-    requires={"router"},
-    help={**_POLICY_MAP, "policy": "Policy Map name"},
+    ANY_MODE, "show policy-map [<policy:word>]", requires={"router"}, help={**_POLICY_MAP, "policy": "Policy Map name"}
 )
 async def _show_policy_map(session: ExecSession, args: Args) -> str:
     policy = args.optional("policy", str)
@@ -29,12 +26,7 @@ async def _show_policy_map(session: ExecSession, args: Args) -> str:
     ANY_MODE,
     "show policy-map interface [<name:interface>] [(input|output)]",
     requires={"router"},
-    help={
-        **_POLICY_MAP,
-        "interface": "Show Qos Policy Interface",
-        "input": "Input policy",
-        "output": "Output policy",
-    },
+    help={**_POLICY_MAP, "interface": "Show Qos Policy Interface", "input": "Input policy", "output": "Output policy"},
 )
 async def _show_policy_map_interface(session: ExecSession, args: Args) -> str:
     interface = session.known_interface(args)
@@ -49,9 +41,7 @@ async def _show_policy_map_interface(session: ExecSession, args: Args) -> str:
 
 
 @EXEC.add(
-    ANY_MODE,
-    "show class-map [<class:word>]",
-    help={"class-map": "Show QoS Class Map", "class": "Class Map name"},
+    ANY_MODE, "show class-map [<class:word>]", help={"class-map": "Show QoS Class Map", "class": "Class Map name"}
 )
 async def _show_class_map(session: ExecSession, args: Args) -> str:
     config = session.environment.data_plane_config()

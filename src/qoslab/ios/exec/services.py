@@ -60,11 +60,7 @@ async def _show_ip_protocols(session: ExecSession, args: Args) -> str:
     return "*** IP Routing is NSF aware ***\n\n"
 
 
-@EXEC.add(
-    ANY_MODE,
-    "show file systems",
-    help={"file": "Show filesystem information", "systems": "List filesystems"},
-)
+@EXEC.add(ANY_MODE, "show file systems", help={"file": "Show filesystem information", "systems": "List filesystems"})
 async def _show_file_systems(session: ExecSession, args: Args) -> str:
     return services.show_file_systems(flash_bytes(session), nvram_bytes(session))
 
@@ -79,11 +75,7 @@ async def _show_ipv6_neighbors(session: ExecSession, args: Args) -> str:
     return services.show_ipv6_neighbors(await session.environment.neighbours())
 
 
-@EXEC.add(
-    ANY_MODE,
-    "show ip route summary",
-    help={"route": "IP routing table", "summary": "Summary of all routes"},
-)
+@EXEC.add(ANY_MODE, "show ip route summary", help={"route": "IP routing table", "summary": "Summary of all routes"})
 async def _show_route_summary(session: ExecSession, args: Args) -> str:
     return show_ip_route_summary(await session.environment.routes())
 

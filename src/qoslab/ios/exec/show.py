@@ -24,11 +24,7 @@ from qoslab.ios.show.queueing import (
 from qoslab.ios.show.rate_limit import show_rate_limit
 from qoslab.ios.show.subinterfaces import cleared_text, show_subinterface, show_vlans
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
-from qoslab.ios.show.traffic_shape import (
-    show_traffic_shape,
-    show_traffic_shape_queue,
-    show_traffic_shape_statistics,
-)
+from qoslab.ios.show.traffic_shape import show_traffic_shape, show_traffic_shape_queue, show_traffic_shape_statistics
 from qoslab.system import program_formats
 
 
@@ -36,12 +32,7 @@ from qoslab.system import program_formats
 async def _show_version(session: ExecSession, args: Args) -> str:
     router = session.environment
     return show_version(
-        router.device,
-        router.chassis,
-        router.software,
-        now=router.now(),
-        booted=router.booted,
-        reloaded=router.reloaded,
+        router.device, router.chassis, router.software, now=router.now(), booted=router.booted, reloaded=router.reloaded
     )
 
 
@@ -70,11 +61,7 @@ async def _show_processes_cpu(session: ExecSession, args: Args) -> str:
     return show_processes_cpu(await session.environment.cpu())
 
 
-@EXEC.add(
-    ANY_MODE,
-    "show interfaces [<name:interface>]",
-    help={"interfaces": "Interface status and configuration"},
-)
+@EXEC.add(ANY_MODE, "show interfaces [<name:interface>]", help={"interfaces": "Interface status and configuration"})
 async def _show_interfaces(session: ExecSession, args: Args) -> str:
     router, device = session.environment, session.device
     wanted = session.known_interface(args)

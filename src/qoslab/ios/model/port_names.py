@@ -32,8 +32,7 @@ PROTOCOLS: dict[str, int | None] = name_table(
 )
 """IP protocol numbers by keyword; None for every protocol."""
 IPV6_PROTOCOLS: dict[str, int | None] = name_table(
-    "ahp=51 esp=50 icmp=58 ipv6= pcp=108 sctp=132 tcp=6 udp=17",
-    _optional_number,
+    "ahp=51 esp=50 icmp=58 ipv6= pcp=108 sctp=132 tcp=6 udp=17", _optional_number
 )
 """Protocol names in IPv6 access lists."""
 PROTOCOL_NAMES = {number: name for name, number in PROTOCOLS.items()}

@@ -50,11 +50,7 @@ def show_inventory(device: Device, chassis: Chassis) -> str:
         name = described = f"{chassis.name} chassis"
         product = f"CISCO{chassis.name}"
     return _join_lines(
-        [
-            f'NAME: "{name}", DESCR: "{described}"',
-            f"PID: {product:<18}, VID: {PHYSICAL} , SN: {chassis.board_id}",
-            "",
-        ]
+        [f'NAME: "{name}", DESCR: "{described}"', f"PID: {product:<18}, VID: {PHYSICAL} , SN: {chassis.board_id}", ""]
     )
 
 

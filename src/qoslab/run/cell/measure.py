@@ -61,11 +61,7 @@ class CellRun:
     """One running cell; its journal has the result at the end."""
 
     def __init__(
-        self,
-        lab: RunningLab,
-        journal: CellJournal,
-        routers: CommandLines,
-        interrupted: threading.Event,
+        self, lab: RunningLab, journal: CellJournal, routers: CommandLines, interrupted: threading.Event
     ) -> None:
         self._lab = lab
         self._journal = journal
@@ -129,11 +125,7 @@ class CellRun:
         start_afresh(self._lab, (*self._data_planes, *self._lab.lines), self._kernels)
 
     def _measure(
-        self,
-        running: ExitStack,
-        sampler: CounterSampler,
-        readings: ShowSampler,
-        traffic_is_over: Callable[[], None],
+        self, running: ExitStack, sampler: CounterSampler, readings: ShowSampler, traffic_is_over: Callable[[], None]
     ) -> None:
         """Measure from the first capture to the last; `running` ends the remaining processes."""
         with self._journal.step(CAPTURE_ON):

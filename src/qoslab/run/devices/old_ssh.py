@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-OLD_KEY_EXCHANGES = (
-    "diffie-hellman-group14-sha1",
-    "diffie-hellman-group-exchange-sha1",
-    "diffie-hellman-group1-sha1",
-)
+OLD_KEY_EXCHANGES = ("diffie-hellman-group14-sha1", "diffie-hellman-group-exchange-sha1", "diffie-hellman-group1-sha1")
 OLD_CIPHERS = ("aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc")
 OLD_MACS = ("hmac-sha1", "hmac-md5")
 OLD_SIGNATURES = ("ssh-rsa",)

@@ -23,12 +23,7 @@ from qoslab.model.steps import SIMULATION
 from qoslab.platforms import platform_of
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
 from qoslab.run.cell.journal import CellJournal
-from qoslab.run.cell.probes.results import (
-    unanswered_error,
-    values_from_output,
-    values_from_report,
-    values_from_runs,
-)
+from qoslab.run.cell.probes.results import unanswered_error, values_from_output, values_from_report, values_from_runs
 from qoslab.run.events import RunInterrupted
 from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask

@@ -9,12 +9,7 @@ from typing import Literal, cast
 
 from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.tc.commands.command_tree import ROOT
-from qoslab.tc.commands.command_words import (
-    PROGRAMS,
-    RefusedWordError,
-    Word,
-    WordReader,
-)
+from qoslab.tc.commands.command_words import PROGRAMS, RefusedWordError, Word, WordReader
 
 TcObject = Literal["qdisc", "class", "filter"]
 OBJECTS: tuple[TcObject, ...] = ("qdisc", "class", "filter")

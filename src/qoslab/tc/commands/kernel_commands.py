@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 
 from qoslab.errors import did_you_mean, format_alternatives
 from qoslab.tc.commands.command_head import TcObject, read_head
-from qoslab.tc.commands.command_words import (
-    RefusedWordError,
-    TcError,
-    Word,
-    WordReader,
-    split_commands,
-)
+from qoslab.tc.commands.command_words import RefusedWordError, TcError, Word, WordReader, split_commands
 from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, KernelKinds, kind_and_module
 
 _CONTROLS = frozenset({"ok", "drop", "pass", "pipe", "continue", "goto", "shot", "reclassify", "trap"})

@@ -15,8 +15,8 @@ class ShowClassMap(MetaParser):  # type: ignore[misc]
 
     schema: ClassVar[dict[Any, Any]] = {
         "class_maps": {
-            AnyKey(): {"match_criteria": str, "cm_id": int, "index": {AnyKey(): {"match": {AnyKey(): list}}}},
-        },
+            AnyKey(): {"match_criteria": str, "cm_id": int, "index": {AnyKey(): {"match": {AnyKey(): list}}}}
+        }
     }
     cli_command: ClassVar[list[str]] = ["show class-map {name}", "show class-map"]
 

@@ -107,7 +107,7 @@ class ShowMlsQosInterfaceBuffers(_MlsQosParser):
     """Parser for `show mls qos interface [INTERFACE] buffers`."""
 
     schema: ClassVar[dict[Any, Any]] = {
-        "interface": {AnyKey(): {"queue_set": int, "buffers_percent": ListOf(int), **_UNRECOGNISED}},
+        "interface": {AnyKey(): {"queue_set": int, "buffers_percent": ListOf(int), **_UNRECOGNISED}}
     }
     cli_command: ClassVar[list[str]] = ["show mls qos interface {interface} buffers", "show mls qos interface buffers"]
 

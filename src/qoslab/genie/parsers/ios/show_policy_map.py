@@ -140,7 +140,7 @@ class ShowPolicyMapInterfaceSchema(MetaParser):  # type: ignore[misc]
     """Schema of the commands below."""
 
     schema: ClassVar[dict[Any, Any]] = {
-        AnyKey(): {"service_policy": {AnyKey(): {"policy_name": {AnyKey(): _policy_schema(LEVELS - 1)}}}},
+        AnyKey(): {"service_policy": {AnyKey(): {"policy_name": {AnyKey(): _policy_schema(LEVELS - 1)}}}}
     }
 
 

@@ -8,12 +8,7 @@ from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 from genie.metaparser.util.schemaengine import Optional
 
-from qoslab.genie.queueing import (
-    parse_controllers_serial,
-    parse_queue,
-    parse_queueing_fair,
-    parse_queueing_interface,
-)
+from qoslab.genie.queueing import parse_controllers_serial, parse_queue, parse_queueing_fair, parse_queueing_interface
 
 _QUEUES = {
     Optional("strategy"): str,

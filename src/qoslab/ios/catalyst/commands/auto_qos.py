@@ -171,10 +171,7 @@ def _create_policy(session: ConfigSession, name: str) -> str:
         criterion = Criterion("dscp", values=_MATCHED_CODE_POINTS[each], ip_only=True)
         device.class_maps.setdefault(each, ClassMap(each, criteria=(criterion,)))
         police = Police(
-            "bps",
-            Amount(rate, "bps"),
-            Amount(_BURST_BYTES, "bytes"),
-            exceed=(PoliceAction("policed-dscp-transmit"),),
+            "bps", Amount(rate, "bps"), Amount(_BURST_BYTES, "bytes"), exceed=(PoliceAction("policed-dscp-transmit"),)
         )
         classes.append(PolicyClass(each, marks=(Mark("dscp", _MARKED_CODE_POINTS[each]),), police=police))
     device.policy_maps.setdefault(name, PolicyMap(name, tuple(classes)))

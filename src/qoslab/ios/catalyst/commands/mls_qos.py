@@ -31,13 +31,8 @@ from qoslab.ios.model.catalyst import (
     QueueSet,
     QueueThresholds,
 )
-from qoslab.ios.model.device import (
-    Device,
-)
-from qoslab.ios.registry import (
-    BLOCKS,
-    ENGINE,
-)
+from qoslab.ios.model.device import Device
+from qoslab.ios.registry import BLOCKS, ENGINE
 from qoslab.system import program_formats
 
 MAX_VALUES = 8
@@ -53,10 +48,7 @@ AGGREGATE_IN_USE = "Command rejected: aggregate policer {name} is used by policy
 DEFAULT_VLAN = "Command rejected: VLAN {number} is a default VLAN and may not be deleted or renamed"
 VLAN_IN_USE = "Command rejected: VLAN {number} is the access VLAN of {interface}"
 
-MLS = {
-    "mls": "mls global commands",
-    "qos": "qos command keyword",
-}
+MLS = {"mls": "mls global commands", "qos": "qos command keyword"}
 _MAP = {**MLS, "map": "qos map"}
 _QUEUES = {**MLS, "srr-queue": "Configure SRR receive and transmit queues"}
 _PLACES = {
@@ -85,12 +77,7 @@ def _configure_mls_qos(session: ConfigSession, args: Args) -> None:
     "config",
     "mls qos rewrite ip dscp",
     no=True,
-    help={
-        **MLS,
-        "rewrite": "Rewrite Packet/Frame",
-        "ip": "Rewrite IP",
-        "dscp": "Rewrite IP DSCP",
-    },
+    help={**MLS, "rewrite": "Rewrite Packet/Frame", "ip": "Rewrite IP", "dscp": "Rewrite IP DSCP"},
 )
 def _rewrite(session: ConfigSession, args: Args) -> None:
     _change(session, rewrite_ip_dscp=not args.negated)
@@ -441,10 +428,7 @@ def _configure_vlan(session: ConfigSession, args: Args) -> None:
 
 
 @switch_command(
-    "vlan",
-    "name <text:word>",
-    no=True,
-    help={"name": "Ascii name of the VLAN", "text": "The ascii name for the VLAN"},
+    "vlan", "name <text:word>", no=True, help={"name": "Ascii name of the VLAN", "text": "The ascii name for the VLAN"}
 )
 def _configure_vlan_name(session: ConfigSession, args: Args) -> None:
     number = int(session.position.names[0])
@@ -455,9 +439,7 @@ def _configure_vlan_name(session: ConfigSession, args: Args) -> None:
 
 
 @switch_command(
-    "config",
-    "ip routing",
-    help={"ip": "Global IP configuration subcommands", "routing": "Enable IP routing"},
+    "config", "ip routing", help={"ip": "Global IP configuration subcommands", "routing": "Enable IP routing"}
 )
 def _configure_ip_routing(session: ConfigSession, args: Args) -> None:
     """Accept the command without effect: routing between the switch's routed ports cannot be turned off here."""

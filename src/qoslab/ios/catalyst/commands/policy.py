@@ -16,18 +16,8 @@ from qoslab.ios.commands.class_map import add_match, change_match, ports_between
 from qoslab.ios.commands.marking import change_marks
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.catalyst import TrustState
-from qoslab.ios.model.policy import (
-    Amount,
-    Criterion,
-    Police,
-    PoliceAction,
-    PolicyClass,
-)
-from qoslab.ios.registry import (
-    CLASS_LINES,
-    ENGINE_CLASS,
-    Layout,
-)
+from qoslab.ios.model.policy import Amount, Criterion, Police, PoliceAction, PolicyClass
+from qoslab.ios.registry import CLASS_LINES, ENGINE_CLASS, Layout
 from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.

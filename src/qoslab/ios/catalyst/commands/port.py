@@ -18,15 +18,8 @@ from qoslab.ios.cli.session import ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.service_policy import attach_policy
 from qoslab.ios.model.catalyst import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
-from qoslab.ios.model.device import (
-    Device,
-    Interface,
-    Speed,
-)
-from qoslab.ios.registry import (
-    ENGINE_INTERFACE,
-    INTERFACE_LINES,
-)
+from qoslab.ios.model.device import Device, Interface, Speed
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.system import program_formats
 
 # As IOS prints it when a port is put into a VLAN that does not exist yet [R].
@@ -179,11 +172,7 @@ def _configure_trust_device(session: ConfigSession, args: Args) -> None:
     "mls qos cos (<cos:0-7>|override)",
     no="mls qos cos [(<cos:0-7>|override)]",
     undo=Undo(key="mls qos cos [override]"),
-    help={
-        **MLS,
-        "cos": "Configure interface COS parameters",
-        "override": "override COS for all incoming packets",
-    },
+    help={**MLS, "cos": "Configure interface COS parameters", "override": "override COS for all incoming packets"},
 )
 def _configure_cos(session: ConfigSession, args: Args) -> None:
     if "override" in args:
@@ -202,12 +191,7 @@ def _configure_dscp_mutation(session: ConfigSession, args: Args) -> None:
     _change(session, dscp_mutation=None if args.unset else args.value("name", str))
 
 
-@switch_command(
-    "interface",
-    "mls qos vlan-based",
-    no=True,
-    help={**MLS, "vlan-based": "apply vlan based policy"},
-)
+@switch_command("interface", "mls qos vlan-based", no=True, help={**MLS, "vlan-based": "apply vlan based policy"})
 def _configure_vlan_based(session: ConfigSession, args: Args) -> None:
     _change(session, vlan_based=not args.unset)
     if not args.unset:

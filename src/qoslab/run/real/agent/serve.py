@@ -408,12 +408,7 @@ class Agent:
         return {"failed": self.settings.failed}
 
     def op_apply(
-        self,
-        _: int,
-        __: bytes,
-        sysctls: dict[str, str],
-        routes: list[dict[str, Any]],
-        far: dict[str, Any],
+        self, _: int, __: bytes, sysctls: dict[str, str], routes: list[dict[str, Any]], far: dict[str, Any]
     ) -> dict[str, Any]:
         """See `Settings.apply`."""
         return {"settings": self.settings.apply(sysctls, routes, far)}

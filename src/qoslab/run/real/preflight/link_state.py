@@ -75,9 +75,7 @@ def _check_speed(link: Link, node: str, device: str, mbps: float, by: str) -> It
     expected = f"expected {link.rate} for the link {link.name}"
     if mbps * 1_000_000 < link.rate.bps:
         yield PreflightFinding(
-            node,
-            f"found {device} at {mbps:g} Mb/s, {expected}",
-            f"the port is too slow: check the cable, or set {by}",
+            node, f"found {device} at {mbps:g} Mb/s, {expected}", f"the port is too slow: check the cable, or set {by}"
         )
     else:
         yield PreflightFinding(

@@ -147,12 +147,7 @@ class ExternalWorker(MeasuredWorker):
         return self._proxies
 
     def _reach_routers(
-        self,
-        inventory: LabInventory,
-        lab: ExternalLab,
-        experiment: Experiment,
-        proxies: AccessProxies | None,
-        who: str,
+        self, inventory: LabInventory, lab: ExternalLab, experiment: Experiment, proxies: AccessProxies | None, who: str
     ) -> None:
         """Connect Ansible and the observer to the routers: through access proxies for those with a command line, by
         control sockets of this process for Linux routers.

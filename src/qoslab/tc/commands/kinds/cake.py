@@ -83,16 +83,7 @@ def _engine_leaf(settings: Cake) -> Leaf:
     return Leaf(queue, {"rate_bps": settings.bandwidth_bps, "burst_bytes": 0, "deficit": True, "account": account})
 
 
-_ISOLATIONS = (
-    "flowblind",
-    "srchost",
-    "dsthost",
-    "hosts",
-    "flows",
-    "dual-srchost",
-    "dual-dsthost",
-    "triple-isolate",
-)
+_ISOLATIONS = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
 
 KINDS = (
     QdiscKind(
