@@ -159,9 +159,11 @@ class PolicyDirection:
         return found[:1] if filtering else found
 
 
-def marks_step(key: str, title: str, text: str, marks: program_formats.Marks) -> Step:
+def marks_step(title: str, text: str, marks: program_formats.Marks) -> Step:
     """Return a step about the marks of the packet."""
-    return Step(key, title, text, values={"dscp": marks["dscp"], "cos": marks["cos"], "qos_group": marks["qos_group"]})
+    return Step(
+        "marked", title, text, values={"dscp": marks["dscp"], "cos": marks["cos"], "qos_group": marks["qos_group"]}
+    )
 
 
 def policy_steps(direction: PolicyDirection) -> Iterator[Step]:

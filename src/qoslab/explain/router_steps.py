@@ -180,7 +180,7 @@ def _passage_steps(passage: RouterPassage) -> Iterator[Step]:
         yield from _admission_steps(directions["input"], came["dropped"])
         yield from policy_steps(directions["input"])
         if came["came"] != came["went"]:
-            yield marks_step("marked", "Marks after input", marks_text(came["came"], came["went"]), came["went"])
+            yield marks_step("Marks after input", marks_text(came["came"], came["went"]), came["went"])
     if found["end"] != "dropped_at_input":
         yield _routing_step(passage)
     left = found["output"]
@@ -189,7 +189,7 @@ def _passage_steps(passage: RouterPassage) -> Iterator[Step]:
         yield from _admission_steps(direction, left["dropped"])
         yield from policy_steps(direction)
         if left["left"] is not None and left["left"] != left["came"]:
-            yield marks_step("marked", "Marks after output", marks_text(left["came"], left["left"]), left["left"])
+            yield marks_step("Marks after output", marks_text(left["came"], left["left"]), left["left"])
         if left["dropped"] not in ("police", "denied", "disabled"):
             yield from queue_steps(direction, left)
 

@@ -25,12 +25,6 @@ FORMATS = "src/qoslab/system/program_formats.pyi"
 FIGURES = "src/qoslab/ios/model/engine_defaults.py"
 
 
-def _replace_below_marker(present: str, marker: str, text: str) -> str:
-    if marker not in present:
-        raise ValueError(f"the line {marker.strip()!r} is missing, the start of the generated part")
-    return present.partition(marker)[0] + marker + text
-
-
 # Sections of commands.
 
 WORDS_PER_NAME = {"clear": 2, "configure": 2, "copy": 2, "ip": 2, "ipv6": 2, "mls": 3, "show": 3, "srr-queue": 2}
@@ -71,7 +65,10 @@ def command_sections(present: str, family: str) -> str:
         lines += ["On a device they affect packets that no lab has.", ""]
         lines += _command_table(undecided, family, prompts, "reason")
     lines += ["## Refused with the reason", "", *_command_table(REFUSED, family, prompts, "reason")]
-    return _replace_below_marker(present, "<!-- commands -->\n", "\n".join(["", *lines]) + "\n")
+    before, marker, _ = present.partition("<!-- commands -->\n")
+    if not marker:
+        raise ValueError("the line '<!-- commands -->' is missing, the start of the generated part")
+    return "\n".join([before + marker, *lines, ""])
 
 
 def _has(family: str, command: CommandSyntax[Any]) -> bool:

@@ -103,19 +103,20 @@ def _compare(align: str, offset: int, value: int, mask: int | None = None) -> st
     return f"cmp({align} at {offset} layer network{masked} eq 0x{value:x})"
 
 
-def _range_comparisons(align: str, offset: int, span: Range, greatest: int) -> Iterator[str]:
+def _range_comparisons(offset: int, span: Range) -> Iterator[str]:
+    """Yield the comparisons of 16 bits with a range."""
     if span[0] == span[1]:
-        yield _compare(align, offset, span[0])
+        yield _compare("u16", offset, span[0])
         return
     if span[0] > 0:
-        yield f"cmp({align} at {offset} layer network gt {span[0] - 1})"
-    if span[1] < greatest:
-        yield f"cmp({align} at {offset} layer network lt {span[1] + 1})"
+        yield f"cmp(u16 at {offset} layer network gt {span[0] - 1})"
+    if span[1] < GREATEST_PORT:
+        yield f"cmp(u16 at {offset} layer network lt {span[1] + 1})"
 
 
 def _ipv4_comparisons(packets: PacketFields) -> Iterator[str]:
     if packets.length is not None:
-        yield from _range_comparisons("u16", IPV4_LENGTH, packets.length, GREATEST_PORT)
+        yield from _range_comparisons(IPV4_LENGTH, packets.length)
     if packets.dsfield is not None:
         yield _compare("u8", 1, *packets.dsfield)
     if packets.protocol is not None:
@@ -137,7 +138,7 @@ def _ipv6_comparisons(packets: PacketFields) -> Iterator[str]:
         if payload[1] < 0:
             yield "cmp(u8 at 0 layer network eq 0)"
             return
-        yield from _range_comparisons("u16", IPV6_LENGTH, payload, GREATEST_PORT)
+        yield from _range_comparisons(IPV6_LENGTH, payload)
     if packets.dsfield is not None:
         value, mask = packets.dsfield
         yield _compare("u16", 0, value << 4, mask << 4)
@@ -157,7 +158,7 @@ def _ipv6_comparisons(packets: PacketFields) -> Iterator[str]:
 def _transport_comparisons(packets: PacketFields, offset: int) -> Iterator[str]:
     for place, ports in ((offset, packets.source_port), (offset + 2, packets.destination_port)):
         if ports is not None:
-            yield from _range_comparisons("u16", place, ports, GREATEST_PORT)
+            yield from _range_comparisons(place, ports)
     if packets.flags is not None:
         yield _compare("u8", offset + 13, *packets.flags)
     if packets.icmp_type is not None:

@@ -152,9 +152,8 @@ def _build_routers(
         if each.kind != "configuration":
             _add_output(each, routers, notes, others)
     for router in routers:
-        version = read_version(
-            line for each in _outputs_of_kind(outputs, router, routers, "version") for _, line in each.lines
-        )
+        own = (each for each in outputs if each.kind == "version" and _owning_router(each, routers) is router)
+        version = read_version(line for each in own for _, line in each.lines)
         generation = router.configuration.device.generation
         ports = [each.name for each in router.layout.ports.values() if each.kind in LINES and each.parent is None]
         router.chassis = select_chassis(router.text, version, generation, choices.model, ports)
@@ -194,12 +193,6 @@ def _build_router(output: RouterOutput, taken: set[str], choices: ImportChoices)
     name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 999))) if each not in taken)
     chassis = select_chassis(text, read_version(()), configuration.device.generation, choices.model)
     return InputRouter(name, output.file, text, layout, configuration, chassis)
-
-
-def _outputs_of_kind(
-    outputs: Sequence[RouterOutput], router: InputRouter, routers: Sequence[InputRouter], kind: str
-) -> list[RouterOutput]:
-    return [each for each in outputs if each.kind == kind and _owning_router(each, routers) is router]
 
 
 def _owning_router(output: RouterOutput, routers: Sequence[InputRouter]) -> InputRouter | None:

@@ -86,13 +86,13 @@ def _rewrite(session: ConfigSession, args: Args) -> None:
 # Maps.
 
 
-def _eight_values(args: Args, name: str) -> tuple[int, ...]:
+def _eight_values(args: Args) -> tuple[int, ...]:
     """Return the values of a map that has exactly one for each of eight codes."""
-    values = args.values(name, int)
+    values = args.values("dscp", int)
     if len(values) < MAX_VALUES:
         raise IncompleteError
     if len(values) > MAX_VALUES:
-        raise args.invalid_repeat(name, MAX_VALUES)
+        raise args.invalid_repeat("dscp", MAX_VALUES)
     return tuple(values)
 
 
@@ -116,7 +116,7 @@ def _listed_codes(args: Args, name: str) -> list[int]:
     },
 )
 def _configure_eight_to_dscp(session: ConfigSession, args: Args) -> None:
-    values = DEFAULT_COS_DSCP if args.unset else _eight_values(args, "dscp")
+    values = DEFAULT_COS_DSCP if args.unset else _eight_values(args)
     _change(session, **{args.keywords[-1].replace("-", "_"): values})
 
 
