@@ -10,6 +10,8 @@ from typing import Any
 
 from dataplane import PORTS, ROOT, SERVER, DataPlaneLab, stop_process
 
+from waiting import wait_until
+
 IN, OUT = "FastEthernet0/0", "FastEthernet0/1"
 FLOOD = ROOT / "target" / "release" / "flood"
 ARTICLE = {"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70}
@@ -71,6 +73,17 @@ def counters(lab: DataPlaneLab, port: str) -> dict[str, Any]:
     return counted
 
 
+def wait_until_passed(lab: DataPlaneLab, least: int = 0) -> None:
+    """Wait until the egress port has sent or dropped each received packet, and at least `least`."""
+
+    def passed() -> bool:
+        ports = lab.ask("counters")["interfaces"]
+        received, out = sum(ports[IN]["switch"]["dscp_in"]), ports[OUT]["switch"]
+        return received >= least and sum(out["dscp_out"]) + sum(map(sum, out["dropped"])) >= received
+
+    wait_until(passed, "each received packet has been sent or dropped")
+
+
 def spawn_flood(lab: DataPlaneLab, dscp: int, kbps: int, size: int, seconds: float) -> subprocess.Popen[bytes]:
     """Send packets of `size` bytes from the client to the server in the background; the sent number is printed at the
     end.
@@ -93,7 +106,7 @@ def last_phase(
             with stop_process(lab):
                 time.sleep(0.2)
         sent = [json.loads(flood.communicate(timeout=60)[0]) for flood in floods]
-        time.sleep(0.5)
+        wait_until_passed(lab)
     finally:
         for process in busy:
             process.kill()

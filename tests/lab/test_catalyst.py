@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from catalyst import ARTICLE, FLOOD, IN, OUT, configuration, counters, last_phase, set_up, spawn_flood, switch
+from catalyst import (
+    ARTICLE,
+    FLOOD,
+    IN,
+    OUT,
+    configuration,
+    counters,
+    last_phase,
+    set_up,
+    spawn_flood,
+    switch,
+    wait_until_passed,
+)
 from dataplane import BINARY, CLIENT, SERVER, DataPlaneLab, missing_tools, ping
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("catalyst")]
@@ -90,8 +101,8 @@ def test_trunk_frames_lose_their_tag_on_an_access_port(shared: DataPlaneLab) -> 
 
 def flood(lab: DataPlaneLab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
     """Send a flood and wait until it has passed."""
-    spawn_flood(lab, dscp, kbps, size, seconds).wait(10)
-    time.sleep(0.3)
+    sent = json.loads(spawn_flood(lab, dscp, kbps, size, seconds).communicate(timeout=60)[0])
+    wait_until_passed(lab, sent["packets"])
 
 
 @pytest.mark.sample(2)
