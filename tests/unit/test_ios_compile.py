@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -15,8 +16,17 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "qos-router-config.schema.json").read_text())
-VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
+SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "qos-router-config.schema.json"
+
+
+@cache
+def validator() -> Any:
+    """Return the validator of configurations of the data plane, with a valid schema."""
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(SCHEMA.read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
 
 
 def test_policer_of_the_article_is_reproduced() -> None:
@@ -181,10 +191,6 @@ def test_classification_is_compiled() -> None:
     }
 
 
-def test_schema_is_valid() -> None:
-    VALIDATOR.check_schema(SCHEMA)
-
-
 @given(devices())
 @settings(
     max_examples=example_count(40),
@@ -193,7 +199,7 @@ def test_schema_is_valid() -> None:
 )
 def test_every_device_has_a_valid_configuration(device: Device) -> None:
     compiled = json.loads(json.dumps(compile_device(device)))
-    VALIDATOR.validate(compiled)
+    validator().validate(compiled)
     named = {c["name"] for m in compiled["class_maps"].values() for c in m["criteria"] if c["type"] == "access_group"}
     for each in compiled["interfaces"].values():
         limits = [limit["match"] for field in ("input", "output") for limit in each.get(f"rate_limit_{field}", [])]

@@ -9,7 +9,6 @@ import pytest
 from analysis_tables import CREDIT
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.special import stdtrit
 
 from qoslab.analysis.kpss import MOST_LAGS_OF, level_probability
 from qoslab.analysis.statistics import (
@@ -283,7 +282,11 @@ def test_advice_needs_a_pilot_and_a_difference() -> None:
     assert refused_values(repetitions_for, [1.0, 2.0], 0.0) == none
 
 
-T = {free: float(stdtrit(free, 0.975)) for free in (1, 2, 3)}
+def student_t(degrees_of_freedom: float) -> float:
+    """Return the quantile of 97.5 % by scipy."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees_of_freedom, 0.975))
 
 
 def test_average_is_the_mean_of_the_cells_medians() -> None:
@@ -296,7 +299,7 @@ def test_average_is_the_mean_of_the_cells_medians() -> None:
 def test_unrepeated_cells_vary_like_a_sample() -> None:
     """Compute the interval like that of the mean of a sample, with Student's t."""
     found = average([[90.0], [92.0], [97.0], [85.0]])
-    half = T[3] * float(np.std([90, 92, 97, 85], ddof=1)) / 2
+    half = student_t(3) * float(np.std([90, 92, 97, 85], ddof=1)) / 2
     assert (found.value, found.over) == (91.0, "cells")
     assert (found.low, found.high) == (pytest.approx(91 - half), pytest.approx(91 + half))
 
@@ -306,7 +309,7 @@ def test_average_of_cells_may_be_their_median() -> None:
     assert (found.value, found.over, found.low < 2.0 < found.high) == (2.0, "cells", True)
     # The cell in the middle was not repeated: it is taken to vary as the other does.
     found = average([[1.0], [2.0], [8.0, 9.0]], statistic="median")
-    half = T[1] * math.sqrt(0.5)
+    half = student_t(1) * math.sqrt(0.5)
     assert (found.low, found.high, found.over) == (
         pytest.approx(2 - half),
         pytest.approx(2 + half),
@@ -318,7 +321,7 @@ def test_single_cells_use_the_variance_of_repeated_ones() -> None:
     found = average([[10.0], [20.0, 22.0]])
     assert (found.value, found.over) == (15.5, "repetitions")
     # A variance of 2 of the single one, of 1 of the other's median, with 3²/(2² + 1²) degrees of freedom.
-    half = float(stdtrit(9 / 5, 0.975)) * math.sqrt(3 / 4)
+    half = student_t(9 / 5) * math.sqrt(3 / 4)
     assert (found.low, found.high) == (pytest.approx(15.5 - half), pytest.approx(15.5 + half))
 
 

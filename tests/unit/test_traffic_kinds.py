@@ -11,7 +11,6 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, get_args
 
-import jsonschema
 import pytest
 
 from qoslab.errors import ExperimentError
@@ -172,6 +171,8 @@ def test_misspelt_kind_gives_one_finding(tmp_path: Path) -> None:
 
 
 def test_schema_for_editors_takes_a_kind_in_place_of_a_tool() -> None:
+    import jsonschema
+
     schema = experiment_schema()
     flow = {"$ref": "#/$defs/Flow", "$defs": schema["$defs"]}
     good: dict[str, Any] = {"name": "a", "from": "office", "to": "server"}
