@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from qoslab.genie.show_parser import parse
+from qoslab.results.file_access import Disk
 from qoslab.run.devices.collector import RouterAnswer
 from qoslab.run.workers.genie_parser import GenieParser
 
@@ -19,6 +20,14 @@ class InProcessParser:
         return RouterAnswer(text, found.parsed, found.reason)
 
     def close(self) -> None: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_are_not_synced() -> Iterator[None]:
+    """Omit fsync, for which each run waits a tenth of a second: only a power failure could show the difference."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Disk, "sync", lambda self, path: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
