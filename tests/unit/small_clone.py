@@ -141,6 +141,17 @@ def clone(fresh: Path, tmp_path: Path) -> Path:
     return fresh
 
 
+PYTHON = f"""\
+#!/bin/sh
+case "$2 $3" in
+    '-c import sys;'*) echo {sys.version_info[0]}.{sys.version_info[1]} ;;
+    '-c import venv,'*) ;;
+    *) exec '{Path(sys.executable).resolve()}' "$@" ;;
+esac
+"""
+"""Python that needs no start to name its version and to find its modules; each first start asks for both twice."""
+
+
 def path_with(folder: Path) -> str:
     """Return the search path with this folder first."""
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
@@ -150,9 +161,10 @@ def environment(clone: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("SUDO_", "QOSLAB_", "UV_", "PYTHON"))
     }
-    # Without a detour over what chooses among Pythons, such as pyenv: that starts a shell for each.
-    path = path_with(Path(sys.executable).resolve().parent)
-    return {**inherited, "PATH": path, "STUB_CALLS": str(clone.parent / "calls"), **more}
+    if not (named := clone.parent / "named/python3").exists():
+        named.parent.mkdir()
+        write_script(named, PYTHON)
+    return {**inherited, "PATH": path_with(named.parent), "STUB_CALLS": str(clone.parent / "calls"), **more}
 
 
 def start(clone: Path, *words: str, folder: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:

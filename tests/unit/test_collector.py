@@ -81,7 +81,9 @@ def test_engine_routers_have_no_command_line(collector: CollectorProcess) -> Non
     collector.connect({"R2": EngineAccess("/run/none.sock")})
 
 
-def test_killed_shared_collector_is_restarted() -> None:
+def test_killed_shared_collector_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = '{"id": 1, "ok": true, "parsed": null, "reason": ""}'
+    monkeypatch.setattr("qoslab.run.devices.collector.PROGRAM", (sys.executable, "-c", f"input(); print('{answer}')"))
     shared = SharedCollector()
     try:
         first = shared.get()
