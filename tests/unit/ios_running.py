@@ -813,3 +813,11 @@ ntp server 10.1.0.123
 mac address-table notification change
 end
 """
+
+
+def change_by_others(text: str, *changes: tuple[str, str]) -> str:
+    """Return the configuration after others have replaced lines, each of which must exist."""
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text

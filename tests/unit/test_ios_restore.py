@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from ios_running import change_by_others
 
 from ios_strategies import devices
 from levels import value_by_level
@@ -81,13 +82,6 @@ UNDONE = (
     " no tx-ring-limit",
     "no policy-map Police",
 )
-
-
-def change_by_others(text: str, *changes: tuple[str, str]) -> str:
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
 
 
 AFTER = change_by_others(

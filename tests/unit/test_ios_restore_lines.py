@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ios_running import change_by_others
 
 from qoslab.errors import QoslabError
 from qoslab.ios.device_config.diff import configuration_lines_between
@@ -28,13 +29,6 @@ hello
 """
 STRANGE = "police aggregate A"
 """Unmodelled line of a policy class."""
-
-
-def change_by_others(text: str, *changes: tuple[str, str]) -> str:
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
 
 
 def restore_device(before: str, after: str, *pushed: str) -> RestorationPlan:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import sample_run
+from test_damage import cut_file, flip_byte
 
 from qoslab.analysis import analyse, readings, saved
 from qoslab.results import Cell, RunFolder, file_access
@@ -53,19 +54,9 @@ def test_known_cells_are_not_read_and_give_the_same_results(run: RunFolder, read
     assert results(run) == before and SAVED_CELLS.rpartition("/")[2] in before
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-9])
-
-
-def alter_file(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics.parquet", "cells.json"])
-@pytest.mark.parametrize("damage", [truncate, alter_file])
+@pytest.mark.parametrize("damage", [cut_file, flip_byte])
 def test_damaged_results_are_recomputed_and_reported(run: RunFolder, read: list[str], name: str, damage: Any) -> None:
     before = results(run)
     damage(run.tables / name)
