@@ -35,8 +35,9 @@ class Seam:
     """Types that no other module uses."""
 
     def occurs_in(self, text: str) -> bool:
-        """Return whether a file has any of the words: parsing the others would take seconds."""
-        return not (self.names | self.words | self.classes).isdisjoint(re.findall(r"[\w-]+", text))
+        """Return whether a file has any of the names, or a string that is a word: parsing others would take seconds."""
+        strings = re.findall(r"[\"']([\w-]+)[\"']", text)
+        return not (self.words.isdisjoint(strings) and (self.names | self.classes).isdisjoint(re.findall(r"\w+", text)))
 
 
 PLATFORM = Seam(
