@@ -398,7 +398,7 @@ def failed_checks() -> Iterator[str]:
             yield check.__name__
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("patched", [made for _, _, made in CALCULATION], ids=[name for name, _, _ in CALCULATION])
 def test_each_mistake_of_calculation_is_detected(patched: Callable[[], object]) -> None:
     with patched():  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,12 +15,13 @@ import pytest
 import sample_run
 from ruamel.yaml import YAML
 
-from qoslab.analysis import analyse
+from qoslab.analysis import Outcome, analyse
 from qoslab.cli import command_group, main
 from qoslab.cli.gate import artifacts_url, repository_path
 from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import RunSummary, read_run
 from qoslab.report import gate, render_index
+from qoslab.report.arms import Graph
 from qoslab.report.page import build_page
 from qoslab.results import RunFolder, RunOptions
 
@@ -68,9 +70,15 @@ def test_characters_invalid_in_xml_are_omitted(tmp_path: Path) -> None:
     assert failure is not None and failure.text == "bell ? <b> & ?"
 
 
+@cache
+def analysed_page(path: Path) -> tuple[Outcome, Graph | None]:
+    """Return the results of a run that stays unchanged, and the first graph of its report."""
+    outcome = analyse(RunFolder(path))
+    return outcome, build_page(RunFolder(path), outcome).lead
+
+
 def summary(run: RunFolder, before: RunFolder | None, link: str = "") -> str:
-    outcome = analyse(run)
-    lead = build_page(run, outcome).lead
+    outcome, lead = analysed_page(run.path)
     old = None if before is None else read_run(before.path)
     return gate.markdown(outcome, run.manifest(), read_run(run.path), old, lead, link)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from levels import long_cases
 from project_inventory import project_inventory
 from qoslab.cli import main
 from qoslab.errors import DeviceError, UserError
@@ -207,7 +208,7 @@ def test_nodes_on_the_same_device_are_refused(tmp_path: Path) -> None:
     assert (found.line, found.message) == (5, "found a for client and for R1, expected a device for each")
 
 
-@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("as_json", [False, *long_cases(True)])
 def test_validate_reads_the_inventory(tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     file = write(tmp_path, "ios: {hosts: {R1: {ansible_host: 192.0.2.1}}}\n")
     more = ["--json"] if as_json else []

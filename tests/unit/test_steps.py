@@ -63,7 +63,7 @@ def cells(kind: LabKind, file: Path) -> list[PlannedCell]:
 
 
 def cells_of(kind: LabKind) -> list[PlannedCell]:
-    return [cell for file in EXPERIMENTS[:: every_nth(3)] for cell in cells(kind, file)]
+    return [cell for file in EXPERIMENTS[:: every_nth(6)] for cell in cells(kind, file)]
 
 
 def opened_steps(module: ModuleType) -> Iterator[str]:
