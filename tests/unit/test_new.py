@@ -91,7 +91,7 @@ def test_voice_expectation_depends_on_the_policy(
     missing.
     """
     monkeypatch.chdir(tmp_path)
-    words = ["--policy", policy, "--traffic", "voice", "--rate", "256 kb/s", "--delay", "5 ms", "--duration", "20 s"]
+    words = ["--policy", policy, "--traffic", "voice", "--rate", "256 kb/s", "--delay", "5 ms", "--duration", "5 s"]
     assert main(["new", "experiment", "mine", *words]) == 0
     assert main(["run", "mine", "--lab", "simulated"]) == 0
     capsys.readouterr()
