@@ -92,7 +92,7 @@ def reading_ms(run: RunFolder) -> float:
     each = []
     for cell in opened.cells[: SAMPLE + 1]:
         began = time.process_time()
-        readings.of(cell)
+        readings.cell_content(cell)
         each.append((time.process_time() - began) * 1000)
     return statistics.median(each[1:])
 

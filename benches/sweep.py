@@ -112,7 +112,7 @@ def time_bookkeeping(folder: Path) -> tuple[int, float]:
     schedule = CellSchedule(cells, LabCount(4, len(plan.cells)), _SilentProgress(), interrupted=threading.Event())
     began = time.monotonic()
     while (task := schedule.lease(0)) is not None:
-        cell = cells.folder.cell_of(task.identity, task.attempt)
+        cell = cells.folder.cell_folder(task.identity, task.attempt)
         with schedule.turn(0):
             pass
         record = CellRecord(

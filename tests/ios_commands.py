@@ -36,7 +36,7 @@ MOST_WORDS = 15
 
 def typed_line(random: Random, session: ConfigSession) -> str:
     """Return a line of the session's mode or of global configuration; the end of a banner while one is being typed."""
-    if session.collecting:
+    if session.is_collecting_banner:
         return "@"
     mode = session.position.mode if random.random() < 0.6 else "config"
     possible = [

@@ -127,12 +127,14 @@ class Finding:
     """Hint: `did you mean …?`, if there is a proposal."""
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """Location: `file:line:column`, or the option."""
         return self.option or (f"{self.file}:{self.line}:{self.column}" if self.line else self.file)
 
     def __str__(self) -> str:
-        text = ": ".join(filter(None, (self.where, self.path, self.message))) + (f"; {self.hint}" if self.hint else "")
+        text = ": ".join(filter(None, (self.location, self.path, self.message))) + (
+            f"; {self.hint}" if self.hint else ""
+        )
         # Quoted text may have line ends; a finding is one line.
         return text.replace("\r", "\\r").replace("\n", "\\n")
 

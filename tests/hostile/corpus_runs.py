@@ -21,7 +21,7 @@ from hostile_captures import CAPTURES
 from hostile_runs import BEGIN, CELL, COMPUTED, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, Change, requested_run
 from qoslab.cli import main
 from qoslab.results.progress import PROGRESS
-from qoslab.results.sealed_files import sealed
+from qoslab.results.sealed_files import add_seal
 
 READERS: dict[str, tuple[str, ...]] = {
     "verify": ("verify", "run"),
@@ -75,7 +75,7 @@ def run(
         shutil.copytree(of(), place)
         (folder / "secret").write_text("a secret of the reader")
         if options:
-            (place / "run.json").write_bytes(sealed(options.encode()))
+            (place / "run.json").write_bytes(add_seal(options.encode()))
             (place / PROGRESS).write_text("")
         if change is not None:
             change(place)
@@ -105,7 +105,7 @@ def progress(line: str) -> Change:
     """Make a run print a line of progress after its first lines and before its last."""
 
     def change(place: Path) -> None:
-        (place / "run.json").write_bytes(sealed(requested_run().encode()))
+        (place / "run.json").write_bytes(add_seal(requested_run().encode()))
         first = [json.dumps(BEGIN), json.dumps({"event": "cell", "name": "policed/1", "folder": CELL})]
         last = json.dumps({"event": "end", "how": "interrupted"})
         (place / PROGRESS).write_text("".join(f"{each}\n" for each in (*first, line, last)))

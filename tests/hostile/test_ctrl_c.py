@@ -21,7 +21,7 @@ from commands import Command, temporary_folder, wait_until_no_process_remains
 
 from processor import processor_slowness
 from qoslab.results.progress import PROGRESS
-from qoslab.results.sealed_files import sealed
+from qoslab.results.sealed_files import add_seal
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 ENDS_S = 5.0
@@ -65,7 +65,7 @@ def silent_server(folder: Path) -> Iterator[None]:
 def unfinished(folder: Path) -> Iterator[None]:
     """Copy a run that is not in progress."""
     shutil.copytree(corpus_runs.whole_run(), folder / "run")
-    (folder / "run/run.json").write_bytes(sealed(corpus_runs.requested_run().encode()))
+    (folder / "run/run.json").write_bytes(add_seal(corpus_runs.requested_run().encode()))
     (folder / "run" / PROGRESS).write_text("")
     yield
 

@@ -74,7 +74,7 @@ class Command:
 
     def labs(self) -> list[Lab]:
         """Return the labs of this run."""
-        return [lab for lab in Lab.all() if f"-{self.process.pid}-" in lab.name]
+        return [lab for lab in Lab.running_labs() if f"-{self.process.pid}-" in lab.name]
 
 
 def run(folder: Path, *arguments: str, started: bool = False) -> tuple[int, str, str]:

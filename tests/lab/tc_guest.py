@@ -178,7 +178,7 @@ def check_goldens(folder: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted(Path(folder).glob("*.ios")):
         plan = planned_commands(path.read_text(encoding="utf-8"))
-        if plan.refused:
+        if plan.refused_actions:
             continue
         try:
             with apply_commands(plan) as made:
@@ -329,7 +329,7 @@ def check_configurations() -> list[str]:
             PlannedPort(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
             for number, (name, each) in enumerate(config["interfaces"].items())
         ]
-        refused = {note.origin.interface for note in plan(config, ports).refused}
+        refused = {note.origin.interface for note in plan(config, ports).refused_actions}
         made = plan(config, [port for port in ports if port.interface not in refused])
         try:
             with apply_commands(made):

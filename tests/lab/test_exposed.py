@@ -72,7 +72,7 @@ def test_lost_connection_ends_the_input_and_not_the_command(file: Path, lab: Lab
     wait_until(mark.exists, "the command has seen the end of its input")
     client.stdin.close()
     client.stdout.close()
-    assert lab.alive()
+    assert lab.is_alive()
 
 
 def test_other_keys_and_passwords_are_refused(file: Path, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tupl
     assert "+policy-map Police" in changes["arms"]["policed"] and changes["left"] == [], changes
     assert "It is in the state before the run." in (latest(clean) / "report.html").read_text()
     shown = lab.run("client", ["true"])
-    assert shown.returncode == 0 and lab.alive()
+    assert shown.returncode == 0 and lab.is_alive()
 
 
 @pytest.mark.long
@@ -365,7 +365,7 @@ def test_oldest_python_of_a_host_sets_and_restores(exposed: tuple[Lab, Path]) ->
         assert host.reply["python"].startswith(OLDEST_VERSION)
         assert host.isolate() == []
         if way != "as it is":
-            host.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+            host.apply_tcp(EXPERIMENT_OF_IT.arm_tcp_profile(EXPERIMENT_OF_IT.arms[0]))
             assert state(lab, "client") != before
         reply = host.ask("cable", device="eth0", sender="192.168.10.2", far="192.168.10.1", **LOOK)["cable"]
         assert len(reply["macs"]["192.168.10.1"]) == 1 and len(reply["took_ms"]) == 2, reply
@@ -388,7 +388,7 @@ def test_nic_in_a_namespace_is_restored(exposed: tuple[Lab, Path]) -> None:
     for way in ("goodbye", "agent killed"):
         host = agent(file, "client", "namespace")
         host.isolate()
-        host.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+        host.apply_tcp(EXPERIMENT_OF_IT.arm_tcp_profile(EXPERIMENT_OF_IT.arms[0]))
         assert "eth0" not in lab.run("client", ["ip", "-o", "link"]).stdout
         assert "eth0" in host.read("/proc/net/dev") and "congctl" not in lab.run("client", ["ip", "route"]).stdout
         if way == "goodbye":
@@ -433,7 +433,7 @@ def test_next_agent_restores_settings_that_the_watchdog_left(exposed: tuple[Lab,
     before = state(lab, "client")
     first = agent(file, "client", "in place")
     first.isolate()
-    first.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+    first.apply_tcp(EXPERIMENT_OF_IT.arm_tcp_profile(EXPERIMENT_OF_IT.arms[0]))
     assert state(lab, "client") != before
     _kill(lab, "qoslab-agent", keepers=True)
     first.close()

@@ -26,8 +26,8 @@ from test_run import EXPERIMENT, latest
 
 from qoslab.analysis import raw
 from qoslab.analysis.conservation import disagreements
-from qoslab.analysis.counter_files import HostCount, cards_of
-from qoslab.analysis.packets import shifted
+from qoslab.analysis.counter_files import HostCount, host_nic_counters
+from qoslab.analysis.packets import shift_clock
 from qoslab.capture.packet_tables import column_array, read_packets
 from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.watched import WatchedRun
@@ -228,7 +228,7 @@ def watched_values(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
                 return
         run = WatchedRun(RunFolder(found[-1]))
         while not over.wait(0.1):
-            run.read_new()
+            run.read_new_data()
             for cell in run.running_cells():
                 if cell.name in run.doing and run.doing[cell.name].step == TRAFFIC:
                     seen.update({key: list(points) for key, points in cell.rates.classes.items()})
@@ -291,7 +291,7 @@ COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
 
 def both_readings(ran: FinishedRun, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of the data plane and of show commands with the same subject, in order of time."""
-    started = ran.record.traffic_started
+    started = ran.record.traffic_start
     assert started is not None
     rows_of = raw.class_rows if table == "classes" else raw.interface_rows
     rows = rows_of("R1", ran.replies, pd.Timestamp(started).value)
@@ -382,9 +382,9 @@ def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: FinishedRun) ->
     (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(ran.unshifted))
     true = column_array(unshifted, "time_ns")
     assert len(true) > 500 and (column_array(stamped, "time_ns") - true > CLOCK_OFFSET_NS).all()
-    (found,) = shifted([stamped], clock)
+    (found,) = shift_clock([stamped], clock)
     assert np.abs(column_array(found, "time_ns") - true).max() < SERIES_NS
-    started = ran.record.traffic_started
+    started = ran.record.traffic_start
     assert started is not None
     series = ran.table("packets_io")
     bins = series[series["flow"] == "all"]
@@ -395,7 +395,7 @@ def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: FinishedRun) ->
 
 
 def test_router_counts_the_packets_sent_by_hosts(ran: FinishedRun) -> None:
-    hosts = cards_of(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
+    hosts = host_nic_counters(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
     assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
     interfaces, classes = (

@@ -103,7 +103,7 @@ def test_nic_with_metrics_flags_and_lifetimes_is_restored(exposed: tuple[Lab, Pa
     lab.run("client", ["sh", "-e", "-c", KEPT], check=True)
     before = state(lab, "client")
     assert before.count("metric 100") == 3 and "eth0:x" in before and "peer 192.168.99.2/32" in before
-    metrics = tcp.route_words(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+    metrics = tcp.route_words(EXPERIMENT_OF_IT.arm_tcp_profile(EXPERIMENT_OF_IT.arms[0]))
     routes = [
         {"prefix": "192.168.10.0/24", "via": "", "source": "192.168.10.2"},
         {"prefix": "192.168.20.0/24", "via": "192.168.10.1", "source": ""},

@@ -25,7 +25,7 @@ from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
-from qoslab.run.cell.sampling import start_afresh
+from qoslab.run.cell.sampling import reset_counters
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.virtual_lab import Lab
@@ -91,7 +91,7 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Floo
             for case in CASES
         }
         for case, (text, _) in CASES.items():
-            start_afresh(VirtualLab(labs[case]), ["R1", "R2"])
+            reset_counters(VirtualLab(labs[case]), ["R1", "R2"])
             output = session(labs[case], "configure terminal", *text.splitlines(), "end")
             assert "%" not in output, output
         with ThreadPoolExecutor(len(CASES)) as pool:

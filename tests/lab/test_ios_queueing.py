@@ -22,7 +22,7 @@ from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
-from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
+from qoslab.run.cell.sampling import read_engine_configuration, reset_counters
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.virtual_lab import Lab
@@ -170,7 +170,7 @@ def test_next_cell_starts_with_empty_queues_after_a_flood(lab: Lab, tmp_path: Pa
 
     assert asyncio.run(waiting()) > 3
     before = read_engine_configuration(VirtualLab(lab), "R1")
-    start_afresh(VirtualLab(lab), ["R1", "R2"])
+    reset_counters(VirtualLab(lab), ["R1", "R2"])
     assert asyncio.run(waiting()) == 0
     assert read_engine_configuration(VirtualLab(lab), "R1") == before
     session(lab, "configure terminal", f"interface {LINE}", "clock rate 2000000", "end")

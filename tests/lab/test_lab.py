@@ -51,7 +51,7 @@ def test_unread_output_does_not_block_a_lab(name: str, monkeypatch: pytest.Monke
             inside = wait_until(lambda: children.read_text().split(), "the command has started")
             entered.kill()
             entered.wait()
-        assert name not in [lab.name for lab in Lab.all()]
+        assert name not in [lab.name for lab in Lab.running_labs()]
         status = Path(f"/proc/{inside[0]}/status").read_text()
         assert "State:\tZ" in status, "somebody has collected it, which is not what is tried here"
         assert os.waitpid(int(inside[0]), 0)[0] == int(inside[0])
@@ -90,7 +90,7 @@ def test_machine_shortage_is_not_reported_as_a_bug(lab: Lab) -> None:
 def test_lab_name_is_unique(lab: Lab, name: str) -> None:
     with pytest.raises(UserError, match="already"):
         Lab.up(TWO_HOSTS, name=name)
-    assert lab.alive()
+    assert lab.is_alive()
 
 
 def test_lab_is_found_by_name(lab: Lab, name: str) -> None:
@@ -106,7 +106,7 @@ def test_lab_starts_with_a_large_environment(name: str, monkeypatch: pytest.Monk
     for number in range(3):
         monkeypatch.setenv(f"BLOAT_{number}", "x" * 100_000)
     with Lab.up(ROUTED, name=name) as lab:
-        assert lab.alive()
+        assert lab.is_alive()
         done = lab.run("client", ["df", "--output=size", "-B1", "/run"])
         assert int(done.stdout.split()[-1]) == 256 * 2**20
 
@@ -118,7 +118,7 @@ def test_lab_down_leaves_nothing(name: str) -> None:
     lab.down()
     assert not [each for each in traces.found() if not each.startswith("namespace")]
     traces.wait_until_gone()
-    assert name not in [each.name for each in Lab.all()]
+    assert name not in [each.name for each in Lab.running_labs()]
 
 
 def test_sigkill_of_the_supervisor_removes_the_lab(name: str) -> None:
@@ -135,7 +135,7 @@ def test_sigkill_of_the_supervisor_removes_the_lab(name: str) -> None:
         lab.failures()
     assert inside.wait(PATIENCE_S) == -signal.SIGKILL
     traces.wait_until_gone()
-    assert not lab.alive()
+    assert not lab.is_alive()
     with pytest.raises(LabError):
         lab.failures()
     lab.down()
@@ -168,7 +168,7 @@ def test_sigkill_of_the_owner_removes_the_lab(name: str) -> None:
     assert owner.stdout.readline()
     lab = Lab.find(name)
     traces = LabTraces(lab)
-    assert lab.alive()
+    assert lab.is_alive()
     lab.close()
     owner.kill()
     owner.wait()
@@ -210,7 +210,7 @@ def test_sigkill_during_the_start_removes_the_lab(name: str, owned: bool) -> Non
 
         def removed() -> bool:
             # A detached lab that is up has no owner any more, even if its starter was killed before printing.
-            if not owned and any(lab.name == name for lab in Lab.all()):
+            if not owned and any(lab.name == name for lab in Lab.running_labs()):
                 Lab.find(name).down()
             return not supervisors(name)
 
@@ -428,7 +428,7 @@ def test_topologies_beyond_the_virtual_lab_are_refused(name: str) -> None:
         Lab.up(type(TWO_HOSTS).model_validate_json(json.dumps(twice)), name=name)
     with pytest.raises(UserError, match="is not a valid lab name"):
         Lab.up(TWO_HOSTS, name="a/b")
-    assert name not in [each.name for each in Lab.all()]
+    assert name not in [each.name for each in Lab.running_labs()]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")

@@ -63,7 +63,7 @@ def test_lab_commands_up_list_exec_shell_and_down_work(name: str, tmp_path: Path
     finally:
         down = qoslab("lab", "down", name)
     assert down.returncode == 0
-    assert name not in [lab.name for lab in Lab.all()]
+    assert name not in [lab.name for lab in Lab.running_labs()]
     assert forked("lab", "down", name).returncode == 2
 
 

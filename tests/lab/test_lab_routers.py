@@ -56,14 +56,14 @@ def test_engine_router_routes_and_is_supervised(name: str) -> None:
             assert {each["ifname"] for each in links} == names
         assert lab.describe()["sysctls"]["R1"]["net.ipv4.ip_forward"] == "1"
         assert not any(lab.describe()["offloads_on"].values())
-        assert lab.alive()
+        assert lab.is_alive()
 
         killed = lab.run(
             None, ["sh", "-c", "kill -KILL $(cat /proc/[0-9]*/stat | grep '(qos-router)' | cut -d' ' -f1)"]
         )
         assert killed.returncode == 0, killed.stderr
         assert wait_for_failure(lab) == "R1: its daemon was killed by SIGKILL"
-        assert not lab.alive()
+        assert not lab.is_alive()
         assert ping(lab, "client", "10.2.0.2", 0.2) is None
 
 
@@ -150,7 +150,7 @@ def test_lab_without_a_data_plane_is_refused(name: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(program))
     with pytest.raises(LabError, match="R1: its daemon ended with status 7; its last output: port Fa0-0 is on fire"):
         Lab.up(ROUTED, name=name)
-    assert name not in [lab.name for lab in Lab.all()]
+    assert name not in [lab.name for lab in Lab.running_labs()]
 
 
 ARP_TIMEOUT_MS = 14_400_000

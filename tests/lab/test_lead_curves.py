@@ -11,7 +11,7 @@ from experiment_files import experiment_file, two_links
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.series import reported_throughput
 from qoslab.report import text
-from qoslab.report.headline_chart import lead_graph
+from qoslab.report.headline_chart import headline_graph
 from qoslab.results import RunFolder, tables
 from verdicts import newest_run
 
@@ -60,5 +60,5 @@ def test_mean_of_each_curve_is_the_value_of_the_table(clean: Path, lab: str) -> 
             if len(own) == 1:
                 assert float(own[0].mean()) == pytest.approx(goodput[f"goodput.sum({name})"], rel=1e-3)
         captions.append(text.rate(float(curves[ALL].mean())))
-    lead = lead_graph(folder.manifest().experiment, folder.open().cells, found, ())
+    lead = headline_graph(folder.manifest().experiment, folder.open().cells, found, ())
     assert lead is not None and len(captions) == 2 and all(each in lead.summary for each in captions)

@@ -111,7 +111,7 @@ def test_sigkill_of_the_process_is_reported_for_all_its_routers(name: str) -> No
     traces = LabTraces(lab)
     (pid,) = data_planes(lab)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not lab.alive(), "the lab is dead")
+    wait_until(lambda: not lab.is_alive(), "the lab is dead")
     assert [str(failure) for failure in lab.failures()] == ["R1, R2, R3: its daemon was killed by SIGKILL"]
     lab.down()
     traces.wait_until_gone()

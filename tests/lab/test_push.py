@@ -144,7 +144,7 @@ def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Push
 def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorProcess, tmp_path: Path) -> None:
     intended = rig.intend("police", POLICE)
     outcome = rig.session.execute(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
-    assert outcome.changed == {"R1", "R2"}
+    assert outcome.changed_routers == {"R1", "R2"}
     assert (tmp_path / "apply-verify" / "rc").read_text() == "0\n"
     assert "changed: [R1]" in (tmp_path / "apply-verify" / "stdout").read_text()
 
@@ -162,7 +162,7 @@ def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorPro
 
     # a second time nothing changes
     again = rig.session.execute(["apply", "verify"], intended=intended)
-    assert again.changed == frozenset()
+    assert again.changed_routers == frozenset()
 
     rig.restored("unpolice")
     assert significant_lines(rig.running()) == significant_lines(rig.text_before())
@@ -343,8 +343,8 @@ service-p out Police
 @pytest.mark.long
 def test_pasted_configuration_is_accepted_and_verified(rig: PushRig) -> None:
     intended = rig.intend("pasted", PASTED)
-    assert "R1" in rig.session.execute(["apply", "verify"], intended=intended).changed
-    assert rig.session.execute(["apply", "verify"], intended=intended).changed == frozenset()
+    assert "R1" in rig.session.execute(["apply", "verify"], intended=intended).changed_routers
+    assert rig.session.execute(["apply", "verify"], intended=intended).changed_routers == frozenset()
     # Of what runs, one figure is another.
     (rig.folder / "other").mkdir()
     (rig.folder / "other" / "R1.ios").write_text(PASTED.replace("10000", "20000"))

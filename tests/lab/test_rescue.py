@@ -106,7 +106,7 @@ def test_rescue_restores_routers_after_a_killed_run(
     assert sorted(set(significant(after)) ^ set(significant(before))) == ["ip host bob 10.9.9.9"]
     assert "`ip host bob 10.9.9.9` is new" in output
     assert f"the routers of {inventory} are as they were before the run {tmp_path}/runs/a (" in output
-    assert not RestoreState.of(inventory).folder.exists()
+    assert not RestoreState.for_inventory(inventory).folder.exists()
     # What the run kept is without the router's secrets, and so is what was said.
     kept = [file.read_text() for file in (tmp_path / "runs").rglob("*") if file.is_file()]
     assert any("snmp-server community <removed>" in text for text in kept)

@@ -56,7 +56,7 @@ def test_repeated_cell_has_identical_files(tmp_path: Path) -> None:
     contents: list[dict[str, bytes]] = []
     for attempt in (1, 2):
         task = make_task(cell, lab_machinery(kind).versions("", cell.experiment), attempt)
-        place = folder.cell_of(task.identity, attempt)
+        place = folder.cell_folder(task.identity, attempt)
         answer = cluster_worker.run_cell(serialise_task(task, place if attempt == 2 else None))
         assert place.draft.exists() == (answer["files"] is None) == (attempt == 2)
         record = CellRecord.model_validate_json(answer["record"])
@@ -126,7 +126,7 @@ def test_output_is_parsed_and_a_probe_has_the_printed_values(tmp_path: Path) -> 
     cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
     task = make_task(cell, lab_machinery(kind).versions("", cell.experiment))
     reply = cluster_worker.run_cell(serialise_task(task))
-    place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
+    place = RunFolder.create(tmp_path / "runs", "grid").cell_folder(task.identity, 1)
     record = CellRecord.model_validate_json(reply["record"])
     store(reply["files"], record, place)
     assert record.valid, record.reasons
@@ -208,7 +208,7 @@ def wait_for_counters(clean: Path) -> WatchedCell:
     run = WatchedRun(RunFolder(newest_run(clean)))
 
     def found() -> list[WatchedCell]:
-        run.read_new()
+        run.read_new_data()
         cells = [cell for cell in run.running_cells() if any(len(each) >= 2 for each in cell.rates.interfaces.values())]
         assert cells or not run.is_over, "the run has ended"
         return cells
@@ -320,6 +320,6 @@ def test_late_simulator_reads_its_complete_scenario(tmp_path: Path, monkeypatch:
     reply = cluster_worker.run_cell(serialise_task(task))
     record = CellRecord.model_validate_json(reply["record"])
     assert (record.valid, record.reasons) == (True, ())
-    place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
+    place = RunFolder.create(tmp_path / "runs", "grid").cell_folder(task.identity, 1)
     store(reply["files"], record, place)
     assert place.configuration("scenario.json").stat().st_size > 65_536

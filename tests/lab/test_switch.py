@@ -124,13 +124,13 @@ def test_configuration_is_pushed_and_removed(
     assert received_dscp(lab, 46) == 46, "QoS off: marks are left alone"
     intended = intend(folder / "fix", FIX)
     outcome = ansible.execute(["apply", "verify"], intended=intended)
-    assert outcome.changed == {"SW"}
+    assert outcome.changed_routers == {"SW"}
     # What the article prints, over ssh, as Genie reads it.
     queueing = port_numbers(collector, "queueing")
     assert (queueing["shape"], queueing["share"]) == ([0, 0, 0, 0], [30, 70, 1, 1])
     assert (queueing["limit_percent"], queueing["operational_percent"]) == (70, 70.38)
     # A second time nothing changes, though Ansible compares line by line.
-    assert ansible.execute(["apply", "verify"], intended=intended).changed == frozenset()
+    assert ansible.execute(["apply", "verify"], intended=intended).changed_routers == frozenset()
 
     assert received_dscp(lab, 46) == 46, "trusted"
     lab.run("client", ["python3", "-c", SEND, "10.2.0.2", "46", "20"], check=True)

@@ -70,7 +70,7 @@ def execute_intents(proxies: AccessProxies, collector: CollectorProcess, folder:
         session.execute(["prepare"])
         before = (folder / "before/R1.before.ios").read_text()
         outcome = session.execute(["apply", "verify"], intended=folder / "config", commands=[SHOW])
-        assert outcome.changed == {"R1"}
+        assert outcome.changed_routers == {"R1"}
         collector.connect(proxies.access(), known_hosts=proxies.known_hosts())
         observed = collector.observe("R1", SHOW)
         assert observed.parsed is not None

@@ -66,7 +66,7 @@ class UndisturbedRuns(dict[str, UndisturbedRun]):
 
 def find_leftovers(clean: Path, pid: int) -> None:
     wait_until_no_process_remains(clean)
-    assert [lab.name for lab in Lab.all() if f"-{pid}-" in lab.name] == []
+    assert [lab.name for lab in Lab.running_labs() if f"-{pid}-" in lab.name] == []
     assert str(clean) not in Path("/proc/self/mountinfo").read_text()
 
 

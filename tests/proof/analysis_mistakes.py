@@ -47,10 +47,10 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
 
     @contextmanager
     def made() -> Iterator[None]:
-        compute, compare = analysis.metrics_of_cell, analysis.unlike
+        compute, compare = analysis.metrics_of_cell, analysis.report_mismatches
 
         def changed(rows: Columns) -> Columns:
-            return Columns.of_frame(change(tables.frame_of(name, rows)))
+            return Columns.from_frame(change(tables.make_frame(name, rows)))
 
         def mistaken(key: tuple[object, ...], facts: CellFacts, *others: Any) -> list[dict[str, object]]:
             read = {**facts.tables, name: changed(facts.tables[name])}
@@ -59,7 +59,7 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
         def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
             return compare(changed(flows) if name == "flows" else flows, arriving)
 
-        with patch.object(analysis, "metrics_of_cell", mistaken), patch.object(analysis, "unlike", unlike):
+        with patch.object(analysis, "metrics_of_cell", mistaken), patch.object(analysis, "report_mismatches", unlike):
             yield
 
     return made
@@ -254,7 +254,7 @@ def _any_departures() -> Iterator[None]:
     def paced(gaps: np.ndarray, sizes: np.ndarray) -> tuple[float, float, np.ndarray]:
         return float(np.median(gaps / sizes)), 0.0, np.ones(len(gaps), dtype=bool)
 
-    with patch.object(releases, "_pace", paced), patch.object(releases, "_replayed", lambda *_: 1.0):
+    with patch.object(releases, "_pace", paced), patch.object(releases, "_replayed_share", lambda *_: 1.0):
         yield
 
 
@@ -277,7 +277,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "gaps-as-nothing",
         "time without a report counts as time without data",
-        _calculation(timeline, "_unreported", _without_gaps),
+        _calculation(timeline, "_unreported_spans", _without_gaps),
     ),
     (
         "starts-forgotten",
@@ -287,23 +287,23 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "shortest-interval",
         "steps of curves are as long as the shortest report, so that other streams seem to stop",
-        _calculation(series, "grid", lambda right, found, step: right((found[0], found[1] + 1.0), step)),
+        _calculation(series, "step_edges", lambda right, found, step: right((found[0], found[1] + 1.0), step)),
     ),
     (
         "fairness-of-all-times",
         "fairness refers to the whole time, regardless of the times of the flows",
         _calculation(goodput, "common_span", lambda right, flows: timeline.span(flows)),
     ),
-    ("cells-unpaired", "a ratio combines different cells", _calculation(measured_figures, "alike", _all_cells)),
+    ("cells-unpaired", "a ratio combines different cells", _calculation(measured_figures, "matched_cells", _all_cells)),
     (
         "cells-dropped",
         "cells without the value are ignored",
-        _calculation(measured_figures, "undecided", lambda right, counted, planned: False),
+        _calculation(measured_figures, "is_undecided", lambda right, counted, planned: False),
     ),
     (
         "averages-of-the-rest",
         "an average includes only the remaining cells",
-        _calculation(averages, "undecided", lambda right, counted, planned: False),
+        _calculation(averages, "is_undecided", lambda right, counted, planned: False),
     ),
     (
         "repetitions-unpaired",
@@ -313,12 +313,14 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "normal-for-t",
         "intervals of few repetitions use the normal distribution",
-        _calculation(statistics, "_t", lambda right, free, confidence: right(1e6, confidence)),
+        _calculation(statistics, "_student_t_quantile", lambda right, free, confidence: right(1e6, confidence)),
     ),
     (
         "variance-of-many",
         "the variance of a median is computed as that of a mean",
-        _calculation(statistics, "_of_median", lambda right, values: statistics._of_mean(values).times(0.5)),
+        _calculation(
+            statistics, "_median_uncertainty", lambda right, values: statistics._mean_uncertainty(values).times(0.5)
+        ),
     ),
     (
         "line-without-headers",
@@ -333,14 +335,14 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "cells-of-other-parameters",
         "cells are paired by repetition only",
-        _calculation(measured_figures, "alike", _without_parameters),
+        _calculation(measured_figures, "matched_cells", _without_parameters),
     ),
     (
         "arms-unpaired",
         "cells are paired by the parameters in which their arms differ, too",
         _calculation(
             measured_figures,
-            "pairing",
+            "pairing_parameters",
             lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]},
         ),
     ),
@@ -358,7 +360,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "gap-filled-at-its-end",
         "bytes without a report are assigned to the last second",
-        _calculation(timeline, "_unreported", lambda right, found, start, end: [(end - 1, end)]),
+        _calculation(timeline, "_unreported_spans", lambda right, found, start, end: [(end - 1, end)]),
     ),
     (
         "shares-of-other-times",
@@ -373,12 +375,14 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "quantile-of-one-side",
         "an interval leaves out 5 % on each side",
-        _calculation(statistics, "_t", lambda right, free, confidence: right(free, 2 * confidence - 1)),
+        _calculation(
+            statistics, "_student_t_quantile", lambda right, free, confidence: right(free, 2 * confidence - 1)
+        ),
     ),
     (
         "degrees-of-all",
         "an interval has as many degrees of freedom as repetitions",
-        _calculation(statistics, "_t", lambda right, free, confidence: right(free + 1, confidence)),
+        _calculation(statistics, "_student_t_quantile", lambda right, free, confidence: right(free + 1, confidence)),
     ),
     (
         "interval-of-one",
@@ -405,7 +409,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "idle-class-forgotten",
         "a class without packets is not reported",
-        _calculation(idle, "_of_policy", lambda right, *_: iter(())),
+        _calculation(idle, "_idle_policy_parts", lambda right, *_: iter(())),
     ),
     (
         "candidate-not-replayed",
@@ -416,40 +420,42 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "queue-as-policer",
         "a full queue followed by jitter is reported as a policer",
-        _calculation(limiter, "_of_queue", lambda right, *_: None),
+        _calculation(limiter, "_line_from_bucket", lambda right, *_: None),
     ),
     (
         "clocks-as-one",
         "the interval of a line's rate does not include the drift of two clocks",
-        _calculation(limiter, "_drifting", lambda right, found: found),
+        _calculation(limiter, "_with_unknown_drift", lambda right, found: found),
     ),
     (
         "loss-clipped",
         "a negative loss is reported as none",
-        _method(base.ForeignResults, "loss", lambda self, lost, stream: lost and max(0, lost)),
+        _method(base.ForeignResults, "read_loss", lambda self, lost, stream: lost and max(0, lost)),
     ),
     (
         "losses-unnoted",
         "negative losses of intervals are not noted",
-        _method(base.ForeignResults, "interval_losses", lambda *_: None),
+        _method(base.ForeignResults, "note_interval_losses", lambda *_: None),
     ),
     (
         "sub-series-as-stream",
         "a sub-series of flent is read as a stream",
         _calculation(flent, "_series_key", lambda right, *_: ""),
     ),
-    ("sparse-times-shifted", "a sparse series of flent has no gaps", _calculation(flent, "_stream", _no_gaps)),
-    ("mark-as-text", "a byte order mark is read as text", _calculation(base, "_encoding", _as_utf8)),
+    ("sparse-times-shifted", "a sparse series of flent has no gaps", _calculation(flent, "_add_stream", _no_gaps)),
+    ("mark-as-text", "a byte order mark is read as text", _calculation(base, "_detect_encoding", _as_utf8)),
     (
         "circuits-unread",
         "the heading of a DLCI is not recognised",
-        _calculation(policy_map_interface, "_heading", _no_circuits),
+        _calculation(policy_map_interface, "_parse_heading", _no_circuits),
     ),
     (
         "circuits-as-one",
         "the circuits of an interface are read as one",
         _calculation(
-            policy_map_interface, "_heading", lambda right, *given: (right(*given) or "").partition(": DLCI")[0] or None
+            policy_map_interface,
+            "_parse_heading",
+            lambda right, *given: (right(*given) or "").partition(": DLCI")[0] or None,
         ),
     ),
 ]

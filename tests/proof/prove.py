@@ -40,7 +40,7 @@ from simulation_cache import SimulationCache
 from experiment_files import simulated_experiments
 from qoslab.analysis import readings
 from qoslab.analysis.judged import judge
-from qoslab.analysis.metrics import of_all_cells
+from qoslab.analysis.metrics import concatenate_cells
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import lab_kind
 from qoslab.lab_kinds.simulated import SimulatedKind
@@ -174,7 +174,7 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
     shared = made.shared()
 
     def one(task: CellTask) -> Cell:
-        cell = folder.cell_of(task.identity)
+        cell = folder.cell_folder(task.identity)
         slot = WorkerSlot(0, "", folder.path, shared, _ignore_output, lambda text: None, threading.Event())
         with made.worker(slot) as worker:
             worker.run(task, cell)
@@ -231,7 +231,7 @@ def fulfils(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     sweep = load_sweep(path, {"observe": "[]"}, lab_kind(SimulatedKind.name).check)
     plan = make_plan(sweep, Options(lab=SimulatedKind.name, arms=(CAPTURED[path.stem],)))
     held: list[tuple[Any, ...]] = []
-    with patch.dict(os.environ, {program_variable(SIMULATOR): str(PROGRAM)}), recorded("unlike", held):
+    with patch.dict(os.environ, {program_variable(SIMULATOR): str(PROGRAM)}), recorded("report_mismatches", held):
         cells = simulate([make_task(cell, {}) for cell in plan.cells], RunFolder.create(folder, path.stem))
         if problems := readings.Readings(()).gather(cell.files() for cell in cells).problems:
             raise SystemExit(f"{path.stem} is not valid with its captures: {problems}")
@@ -291,8 +291,8 @@ def detecting_rows(file: ExperimentFile, mistake: Mistake, folder: Path) -> list
         with mistake.patch():
             parameters = {cell.name: cell.parameters for cell in file.cells}
             each = [tables.arrow("metrics", readings.metrics_of_cell(*given)) for given in file.read]
-            metrics = tables.with_parameters(of_all_cells(each), parameters)
-            output = [problem for given in file.held for problem in readings.unlike(*given)]
+            metrics = tables.with_parameters(concatenate_cells(each), parameters)
+            output = [problem for given in file.held for problem in readings.report_mismatches(*given)]
         return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in output[:1]]
     rows: list[Row] | None = None
     for numbers in batches(file, mistake):

@@ -9,7 +9,7 @@ import sample_run
 
 from qoslab.analysis import raw
 from qoslab.analysis.metric_functions import CellFacts
-from qoslab.analysis.metrics import in_order, metrics_of_cell
+from qoslab.analysis.metrics import metrics_of_cell, order_metrics
 from qoslab.analysis.readings import TABLES
 from qoslab.model.metrics import Reference
 from qoslab.results import tables
@@ -49,7 +49,7 @@ next."""
 
 
 def columns(table: pd.DataFrame) -> Columns:
-    return Columns.of_frame(table)
+    return Columns.from_frame(table)
 
 
 def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -69,4 +69,4 @@ def metrics(found: Mapping[str, pd.DataFrame], traffic_s: float, wanted: Iterabl
         own = {name: columns(table[table["cell"] == key[2]]) for name, table in found.items()}
         every = {name: tables.plain(name, []) for name in TABLES} | own
         rows += metrics_of_cell(key, CellFacts(every, traffic_s, {}, {}), wanted)
-    return in_order(tables.frame("metrics", rows))
+    return order_metrics(tables.frame("metrics", rows))

@@ -17,13 +17,13 @@ def pass_cell(task: dict[str, Any]) -> dict[str, Any]:
     import json
     import zipfile
 
-    from qoslab.results.sealed_files import sealed
+    from qoslab.results.sealed_files import add_seal
 
     record = {name: task[name] for name in ("arm", "parameters", "repetition", "attempt", "key")} | {"valid": True}
     text = json.dumps(record, indent=2)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("cell.json", sealed(text.encode()))
+        archive.writestr("cell.json", add_seal(text.encode()))
     return {"record": text, "files": content.getvalue()}
 
 

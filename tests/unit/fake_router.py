@@ -76,9 +76,9 @@ class FakeRouter:
         self.boot_device = self.device.copy()
         self.chassis = self.model
         self.software = self.model.software(hardware.generation)
-        self.reloaded = False
+        self.was_reloaded = False
         self.moment = datetime(2026, 3, 2, 10, 20, 30, 123_000, tzinfo=UTC)
-        self.booted = self.moment - timedelta(days=1, hours=2, minutes=33)
+        self.boot_time = self.moment - timedelta(days=1, hours=2, minutes=33)
         self.startup: str | None = None
         self.refuse: str | None = None
         self.cleared_interfaces: list[str | None] = []
@@ -95,13 +95,13 @@ class FakeRouter:
         self.pinged: list[PingOptions] = []
         self.reloads = 0
         self.flash: dict[str, str] = {}
-        self.revert_at: datetime | None = None
+        self.rollback_time: datetime | None = None
         self.reverted_to = ""
-        self.reload_at: datetime | None = None
-        self.registered: dict[str, datetime] = {}
+        self.reload_time: datetime | None = None
+        self.applet_registrations: dict[str, datetime] = {}
         self.log = MessageLog()
 
-    def now(self) -> datetime:
+    def current_time(self) -> datetime:
         return self.moment
 
     async def edit(self, change: Callable[[Device], None]) -> None:
@@ -140,7 +140,7 @@ class FakeRouter:
     async def clear(self, interface: str | None = None) -> None:
         self.cleared_interfaces.append(interface)
 
-    def cleared(self, interface: str) -> datetime | None:
+    def counters_cleared_at(self, interface: str) -> datetime | None:
         return None
 
     async def activity(self) -> Mapping[str, Activity]:
@@ -193,14 +193,14 @@ class FakeRouter:
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
         self.reverted_to = self.reverted_to if text is None else text
-        self.revert_at = None if seconds is None else self.moment + timedelta(seconds=seconds)
+        self.rollback_time = None if seconds is None else self.moment + timedelta(seconds=seconds)
 
     async def revert(self) -> None:
-        self.revert_at = None
+        self.rollback_time = None
         assert not await self.replace(self.reverted_to)
 
     def reload_after(self, seconds: float | None) -> None:
-        self.reload_at = None if seconds is None else self.moment + timedelta(seconds=seconds)
+        self.reload_time = None if seconds is None else self.moment + timedelta(seconds=seconds)
 
     def opens_privileged_mode(self, password: str) -> bool:
         return password == "opensesame"

@@ -27,7 +27,7 @@ from qoslab.results import (
     RunFolder,
     Step,
 )
-from qoslab.results.sealed_files import seal_of, sealed, seals
+from qoslab.results.sealed_files import add_seal, compute_seal, seals
 from qoslab.traffic import find_tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -214,7 +214,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
 
 def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | None, capture: Path | None) -> None:
     """Write the output of the tools, from the folder `traffic` or recorded, and a capture."""
-    for flow in model.flows_of(arm):
+    for flow in model.arm_flows(arm):
         suffix = find_tool(flow.tool).suffix
         for side in ("client", "server"):
             recorded = RECORDED / "traffic" / f"{flow.tool}-{flow.protocol}.{side}.{suffix}"
@@ -346,7 +346,7 @@ def change_json(path: Path, change: Callable[[Any], None]) -> None:
     content = json.loads(path.read_text())
     content.pop("seal", None)
     change(content)
-    path.write_bytes(sealed((json.dumps(content, indent=2) + "\n").encode()))
+    path.write_bytes(add_seal((json.dumps(content, indent=2) + "\n").encode()))
 
 
 def reseal(run: Path) -> None:
@@ -356,7 +356,7 @@ def reseal(run: Path) -> None:
         files = {name: seal.model_dump() for name, seal in seals(path.parent).items()}
         with suppress(OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
             change_json(path, lambda record, files=files: record.update(files=files))  # type: ignore[misc]
-        records[path.parent.relative_to(run).as_posix()] = seal_of(path).model_dump()
+        records[path.parent.relative_to(run).as_posix()] = compute_seal(path).model_dump()
 
     def change(manifest: Any) -> None:
         for cell in manifest["cells"]:

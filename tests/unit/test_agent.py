@@ -321,7 +321,7 @@ def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: H
     topology = EXPERIMENT.topology
     host = ExternalHost(channel, HostPlace(topology, "client", HostSettings()))
     try:
-        assert host.cannot_run("flood") == host.cannot_run("flood") == ""
+        assert host.run_obstacle("flood") == host.run_obstacle("flood") == ""
         missing = "version GLIBC_2.34 not found"
         for text, why in (
             (f'#!/bin/sh\necho "flood: $1: {missing}" >&2\nexit 1\n', f"flood: --version: {missing}"),
@@ -330,12 +330,12 @@ def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: H
             ("\x7fELF", "Exec format error"),
         ):
             channel.ask("put", text.encode(), name="flood")
-            assert host.cannot_run("flood") == why
+            assert host.run_obstacle("flood") == why
     finally:
         channel.close()
     foreign = {"kernel": "Linux pi 6.1 #1 SMP aarch64"}
     other = ExternalHost(SimpleNamespace(facts=foreign), HostPlace(topology, "client", HostSettings()))  # type: ignore[arg-type]
-    assert other.cannot_run("flood") == f"client is aarch64, but flood is built for {platform.machine()}"
+    assert other.run_obstacle("flood") == f"client is aarch64, but flood is built for {platform.machine()}"
 
 
 @pytest.mark.parametrize(

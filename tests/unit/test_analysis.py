@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain, share_figures
-from qoslab.analysis.metric_functions import CellFacts, MetricFunction, Selection, Whole, registered
+from qoslab.analysis.metric_functions import CellFacts, MetricFunction, Selection, Whole, registered_names
 from qoslab.analysis.missing import NOT_TOGETHER, Missing
-from qoslab.analysis.steady import dropped_by, steady_figures, together
+from qoslab.analysis.steady import first_drop_s, simultaneous_goodput, steady_figures
 from qoslab.errors import ExitStatus
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.metrics import METRICS
@@ -206,7 +206,7 @@ class TestRun:
 def test_flow_with_the_output_of_one_end_has_no_result(side: str, tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path)
     cell, experiment, kind = run.cell("policed"), run.manifest().experiment, lab_kind("virtual")
-    (flow,) = experiment.flows_of(experiment.arms[0])
+    (flow,) = experiment.arm_flows(experiment.arms[0])
     assert kind.flow(cell.files(), flow, experiment.duration) is not None
     cell.traffic(flow.name, side, "json").unlink()
     assert kind.flow(cell.files(), flow, experiment.duration) is None
@@ -219,7 +219,7 @@ def test_metrics_are_computed_by_cell() -> None:
 
 
 def test_each_metric_is_yielded_by_one_function() -> None:
-    assert sorted(registered()) == sorted(METRICS)
+    assert sorted(registered_names()) == sorted(METRICS)
 
 
 def test_metric_function_yields_its_registered_metrics() -> None:
@@ -240,21 +240,21 @@ def test_goodput_while_all_traffic_runs() -> None:
     broken = {"traffic": "session", "start_s": 3.0, "end_s": 4.0, "bytes": 5, "offset_s": 5.0}
     whole = pd.DataFrame([*alone, *overlapping, *other, broken]).assign(stream=1)
     of = {
-        name: dict(together(columns(rows), columns(whole), columns(reported_flows(rows))))
+        name: dict(simultaneous_goodput(columns(rows), columns(whole), columns(reported_flows(rows))))
         for name, rows in whole.groupby("traffic")
     }
     assert of["flood"]["goodput.together"] == pytest.approx(800)
     assert of["session"]["goodput.together"] == pytest.approx(80)
     apart = whole.assign(offset_s=whole["offset_s"] * 100)
-    assert dict(together(columns(apart), columns(apart), columns(reported_flows(apart)))) == {
+    assert dict(simultaneous_goodput(columns(apart), columns(apart), columns(reported_flows(apart)))) == {
         "goodput.together": Missing(NOT_TOGETHER)
     }
     # With an interval each nothing is left but their ends, here 9 s; streams have intervals of their own.
     single = pd.DataFrame([{"start_s": 0.0, "end_s": 9.0, "bytes": 900, "offset_s": 0.0}] * 2)
     single = single.assign(traffic=["flood", "session"], stream=[1, 2])
-    assert dict(together(columns(single.iloc[:1]), columns(single), columns(reported_flows(single.iloc[:1])))) == {
-        "goodput.together": pytest.approx(800)
-    }
+    assert dict(
+        simultaneous_goodput(columns(single.iloc[:1]), columns(single), columns(reported_flows(single.iloc[:1])))
+    ) == {"goodput.together": pytest.approx(800)}
 
 
 def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
@@ -318,9 +318,9 @@ def test_first_time_without_tokens_is_found() -> None:
         ]
         return tables.frame("classes", rows)
 
-    assert dropped_by(columns(policed((-1.0, 5, None), (1.0, 5, None), (2.0, 6, None), (3.0, 9, None)))) == 2.0
-    assert dropped_by(columns(policed((-1.0, 0, 0), (1.0, 0, 1)))) == 1.0
-    assert dropped_by(columns(policed((-1.0, 5, None), (1.0, 5, None)))) is None
-    assert dropped_by(columns(policed((1.0, 5, None)).iloc[:0])) is None
+    assert first_drop_s(columns(policed((-1.0, 5, None), (1.0, 5, None), (2.0, 6, None), (3.0, 9, None)))) == 2.0
+    assert first_drop_s(columns(policed((-1.0, 0, 0), (1.0, 0, 1)))) == 1.0
+    assert first_drop_s(columns(policed((-1.0, 5, None), (1.0, 5, None)))) is None
+    assert first_drop_s(columns(policed((1.0, 5, None)).iloc[:0])) is None
     other = policed((-1.0, 0, None), (1.0, 0, None)).assign(device="R2")
-    assert dropped_by(columns(pd.concat([policed((-1.0, 9, None), (1.0, 9, None)), other]))) is None
+    assert first_drop_s(columns(pd.concat([policed((-1.0, 9, None), (1.0, 9, None)), other]))) is None

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from analysis_tables import columns, metrics
 
-from qoslab.analysis.at_instant import moment_s, until
+from qoslab.analysis.at_instant import moment_s, readings_until
 from qoslab.analysis.missing import Missing
 from qoslab.errors import ExperimentError
 from qoslab.model.metrics import CounterTrigger, Reference
@@ -184,7 +184,7 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
     half = readings((-1.0, 0, 0), (1.0, 100, 0), (1.5, 200, 50), (2.0, 300, 60))
     later = readings((2.5, 7, 0), (3.0, 8, 0)).assign(**{"class": "A"})
     over = readings((0.5, 1, 0), (1.0, 2, 0)).assign(**{"class": "B"})
-    found = until(columns(pd.concat([later, over, half], ignore_index=True)), 1.75)
+    found = readings_until(columns(pd.concat([later, over, half], ignore_index=True)), 1.75)
     assert list(zip(found["class"], found["time_s"], found["police_conformed_packets"], strict=True)) == [
         ("B", 0.5, 1),
         ("B", 1.0, 2),
@@ -195,8 +195,8 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
     ]
     assert len(found) == 6
     # One that was read just then is no second one.
-    assert list(until(columns(half), 1.5)["time_s"]) == [-1.0, 1.0, 1.5]
-    assert not len(until(columns(later), 1.0))
+    assert list(readings_until(columns(half), 1.5)["time_s"]) == [-1.0, 1.0, 1.5]
+    assert not len(readings_until(columns(later), 1.0))
 
 
 @pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])

@@ -134,7 +134,7 @@ class TestMeasured:
             measured_figures.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
         )
         assert found.value == pytest.approx(10.1 / 4.5)
-        assert (found.counted, found.planned, found.undecided) == (2, 6, True)
+        assert (found.counted, found.planned, found.is_undecided) == (2, 6, True)
 
     def test_ratio_is_missing_if_either_arm_lacks_the_value(self) -> None:
         both = "R1 was not read; R2 was not read"
@@ -355,7 +355,7 @@ class TestPredictions:
     def table(self, *published: PublishedFigure, **changes: object) -> pd.DataFrame:
         first, *rest = self.wanted.expectations
         wanted = self.wanted.model_copy(update={"expectations": (first.model_copy(update=changes), *rest)})
-        expectations = measured_figures.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
+        expectations = measured_figures.Planned(self.cells).expand_expectations_of_cells(wanted, Duration.parse("30 s"))
         return comparing.compare("", self.measured, published, expectations)
 
     def test_expectation_has_a_row_for_each_parameter_combination(self) -> None:
@@ -390,11 +390,11 @@ class TestPredictions:
         assert planned.has(["cbr", "other"], {}) and planned.has(["cbr"], {"ring": (2, 3)})
         assert not planned.has(["cbr", "absent"], {}) and not planned.has(["cbr"], {"ring": 3})
         absent = Comparison(expectations=(expectation(arm="absent", metric="rtt.max", at_most="1 s"),))
-        assert list(planned.expected(absent, Duration.parse("30 s"))) == []
+        assert list(planned.expand_expectations_of_cells(absent, Duration.parse("30 s"))) == []
 
     def test_expressions_take_the_traffic_time(self) -> None:
         wanted = Comparison(expectations=(expectation(arm="other", metric="rtt.max", at_most="$(duration / 10)"),))
-        (found,) = measured_figures.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
+        (found,) = measured_figures.Planned(self.cells).expand_expectations_of_cells(wanted, Duration.parse("30 s"))
         assert found.at_most == Duration.parse("3 s")
 
     def test_impossible_value_is_an_error_of_the_analysis(self) -> None:
@@ -415,7 +415,7 @@ class TestPredictions:
             for ring, value in ((1, 34.0), (2, 47.0))
         ]
         table = self.table(*figures, PublishedFigure("other", "rtt.min", "ms", 1.0, ""))
-        assert comparing.reproduced(table) == (
+        assert comparing.reproduction_sentence(table) == (
             "1 of 3 published values reproduced; 1 agrees with the prediction, but not with this run; "
             "1 without a prediction."
         )
@@ -455,4 +455,7 @@ class TestPredictions:
         rows = [(1.0, *became[kind]) for kind in kinds]
         # What is not published does not count.
         rows += [(math.nan, *each) for each in became.values()]
-        assert comparing.reproduced(pd.DataFrame(rows, columns=["published", "reproduction", "verdict"])) == message
+        assert (
+            comparing.reproduction_sentence(pd.DataFrame(rows, columns=["published", "reproduction", "verdict"]))
+            == message
+        )

@@ -184,13 +184,13 @@ class TestClasses:
         """Compute shares: every class has a share of all classes of its policy, which are not computed again for
         each.
         """
-        own, computed = class_metrics._over_window, []
+        own, computed = class_metrics._window_rates, []
 
         def counted(readings: Columns, *rest: Any) -> dict[str, Any]:
             computed.append(readings["class"][0])
             return own(readings, *rest)
 
-        monkeypatch.setattr(class_metrics, "_over_window", counted)
+        monkeypatch.setattr(class_metrics, "_window_rates", counted)
         found = metrics({"classes": self.table.assign(cell="a/1")}, 9.0)
         shares = found[found["metric"].str.startswith("class.share(")]
         assert len(shares) == 3 and shares["value"].sum() == pytest.approx(1.0)

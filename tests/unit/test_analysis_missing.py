@@ -16,7 +16,7 @@ from qoslab.analysis.host_metrics import host_figures
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import police_figures
-from qoslab.analysis.queues import interface_figures, places_of
+from qoslab.analysis.queues import interface_figures, select_objects
 from qoslab.analysis.series import class_rates
 from qoslab.analysis.shapers import shape_figures
 from qoslab.model.comparison import PublishedFigure
@@ -141,7 +141,9 @@ class TestPlaces:
             CELL | {"device": "R1", "interface": "Serial0/0", "time_s": time_s, "output_drops": count}
             for time_s, count in readings
         ]
-        return dict(interface_figures(places_of(columns(tables.frame("interfaces", rows)), None)))["interface.drops"]
+        return dict(interface_figures(select_objects(columns(tables.frame("interfaces", rows)), None)))[
+            "interface.drops"
+        ]
 
     def test_counters_of_the_traffic_time_need_two_readings(self) -> None:
         assert self.drops((-1.0, 5), (9.0, 12)) == 7

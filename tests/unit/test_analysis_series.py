@@ -196,7 +196,7 @@ class TestSeries:
         ("greatest", "unit"), [(0, "b/s"), (900, "b/s"), (3e6, "kb/s"), (97e6, "Mb/s"), (2e10, "Gb/s")]
     )
     def test_axes_have_units(self, greatest: float, unit: str) -> None:
-        assert charts.unit_of(greatest)[1] == unit
+        assert charts.axis_rate_unit(greatest)[1] == unit
 
 
 def test_short_last_interval_of_a_server_makes_no_peak() -> None:

@@ -62,7 +62,7 @@ def test_condition_selects_cells() -> None:
 
 
 def test_means_by_parameter_are_in_the_order_of_size() -> None:
-    table = sweep_points.by_parameter(averages.points(*run(figure), "dynamic", "goodput.sum", {}))
+    table = sweep_points.means_by_parameter(averages.points(*run(figure), "dynamic", "goodput.sum", {}))
     assert list(table) == ["rtt", "connections"]
     assert [value for value, _ in table["rtt"]] == list(RTTS)
     assert [round(estimate.value, 6) for _, estimate in table["rtt"]] == [12.05, 22.05, 32.05]

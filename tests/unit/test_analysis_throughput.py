@@ -15,8 +15,8 @@ from qoslab.analysis.class_lines import Line
 from qoslab.analysis.host_metrics import host_figures
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Path as Way
-from qoslab.analysis.paths import find_path, paths_of
-from qoslab.analysis.queues import interface_figures, places_of
+from qoslab.analysis.paths import find_path, first_arm_paths
+from qoslab.analysis.queues import interface_figures, select_objects
 from qoslab.analysis.throughput import throughput_figures
 from qoslab.errors import UserError
 from qoslab.lab_kinds.host_counters import host_row, read_counters
@@ -93,7 +93,7 @@ class TestPaths:
         lan, wan = topology["links"]
         topology["links"] = [lan, {**wan, "rate": "10 Mb/s", "delay": "5 ms"}]
         experiment = Experiment.model_validate_json(json.dumps(EXPERIMENT | {"topology": topology}))
-        found = paths_of(experiment)["transfer"]
+        found = first_arm_paths(experiment)["transfer"]
         assert found.rate_bps == pytest.approx(10e6 * 1500 / 1538)
         assert found.idle_rtt_ms == pytest.approx(10 + (1538 + 90) * 8 / 1e4 + (1538 + 90) * 8 / 1e5)
         assert ("R1", "FastEthernet0/0") in found.inputs and ("R1", "FastEthernet0/1") in found.outputs
@@ -164,15 +164,15 @@ def test_queueing_delay_is_the_maximum_of_the_last_readings() -> None:
     ]
     rows += [{"device": "R1", "interface": "Fa0/2", "time_s": 2.0, "output_drops": 0}]
     table = tables.frame("interfaces", rows)
-    assert dict(interface_figures(places_of(columns(table), None)))["interface.delay.p99"] == 6
-    assert dict(interface_figures(places_of(columns(table), "Fa0/0")))["interface.delay.mean"] == 2
-    assert "interface.delay.p99" not in dict(interface_figures(places_of(columns(table), "Fa0/2")))
+    assert dict(interface_figures(select_objects(columns(table), None)))["interface.delay.p99"] == 6
+    assert dict(interface_figures(select_objects(columns(table), "Fa0/0")))["interface.delay.mean"] == 2
+    assert "interface.delay.p99" not in dict(interface_figures(select_objects(columns(table), "Fa0/2")))
 
 
 def test_delay_without_show_command_is_missing_with_the_reason() -> None:
     row: dict[str, object] = {"device": "R1", "interface": "Fa0/0", "output_drops": 0, "time_error_s": 0.1}
     table = tables.frame("interfaces", [row | {"time_s": time} for time in (1.0, 2.0)])
-    found = dict(interface_figures(places_of(columns(table), None)))
+    found = dict(interface_figures(select_objects(columns(table), None)))
     assert found["interface.drops"] == 0
     for name in ("mean", "p50", "p99", "max"):
         delay = found[f"interface.delay.{name}"]

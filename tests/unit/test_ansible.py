@@ -33,7 +33,7 @@ from qoslab.run.devices.ansible.playbooks import (
     PlaybookOutcome,
     TaskResult,
     _explain,
-    _keep,
+    _save_outcome,
     ansible_environment,
     failure_message,
 )
@@ -134,7 +134,7 @@ def test_ansible_answers_are_assigned_by_command() -> None:
 
 def test_reading_and_saving_change_no_router() -> None:
     tasks = (task(intent="prepare", changed=True), task(host="R2", changed=True), task(intent="verify", changed=True))
-    assert PlaybookOutcome(("prepare", "apply", "verify"), tasks).changed == {"R2"}
+    assert PlaybookOutcome(("prepare", "apply", "verify"), tasks).changed_routers == {"R2"}
 
 
 def test_every_intent_has_a_playbook_in_both_roles() -> None:
@@ -480,7 +480,7 @@ def test_playbook_run_by_hand_saves_configurations_privately(tmp_path: Path, the
 
 def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
     printed = 'fatal: [R1]: FAILED! => {"msg": "enable secret 5 $1$abcd$HIDDEN"}\n+snmp-server community HIDDEN\nok\n'
-    _keep(tmp_path, PlaybookOutcome(("restore", "apply"), (), output=printed))
+    _save_outcome(tmp_path, PlaybookOutcome(("restore", "apply"), (), output=printed))
     kept = (tmp_path / "restore-apply" / "stdout").read_text()
     assert "HIDDEN" not in kept
     assert kept.splitlines()[1:] == ["+snmp-server community <removed>", "ok"]

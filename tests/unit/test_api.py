@@ -87,7 +87,7 @@ def test_tables_have_units(run: api.Run) -> None:
 def test_every_number_has_a_unit_or_needs_none(name: str) -> None:
     numbers = [field.name for field in tables.SCHEMAS[name] if str(field.type) in ("int64", "double")]
     if name not in OF_METRIC:
-        assert [column for column in numbers if not tables.unit_of(column) and column not in PLAIN] == []
+        assert [column for column in numbers if not tables.column_unit(column) and column not in PLAIN] == []
 
 
 @pytest.mark.long

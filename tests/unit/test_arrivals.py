@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levels import example_count
-from qoslab.analysis.arrivals import Arrived, Arriving, Report, reports_of, unlike
+from qoslab.analysis.arrivals import Arrived, Arriving, Report, receiver_reports, report_mismatches
 from qoslab.capture.packet_tables import SCHEMA, TCP, UDP, read_packets
 from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration, Rate, Size
@@ -41,19 +41,22 @@ def arrived_bytes(*segments: tuple[int, int], tcp: bool = True, times: Sequence[
     """Return segments of (sequence number, bytes of payload), one each nanosecond."""
     sequence, payload = (np.array(column, dtype=np.int64) for column in zip(*segments, strict=True))
     stamps = np.arange(len(segments)) if times is None else np.array(times)
-    return Arrived.of({"time_ns": stamps, "sequence": sequence, "payload": payload}, tcp=tcp)
+    return Arrived.from_packets({"time_ns": stamps, "sequence": sequence, "payload": payload}, tcp=tcp)
 
 
 def test_reassembly_counts_bytes_once_and_in_order() -> None:
     twice = arrived_bytes((100, 10), (110, 10), (110, 10), (115, 15))
-    assert (twice.all, twice.until(3), twice.until(1)) == (30, 30, 20)
+    assert (twice.payload_bytes, twice.bytes_until(3), twice.bytes_until(1)) == (30, 30, 20)
     gap = arrived_bytes((100, 10), (120, 10), (110, 10))
-    assert (gap.all, gap.until(0), gap.until(1), gap.until(2)) == (30, 10, 10, 30)
+    assert (gap.payload_bytes, gap.bytes_until(0), gap.bytes_until(1), gap.bytes_until(2)) == (30, 10, 10, 30)
     behind_the_first = arrived_bytes((110, 10), (100, 10))
-    assert (behind_the_first.until(0), behind_the_first.until(1)) == (0, 20)
+    assert (behind_the_first.bytes_until(0), behind_the_first.bytes_until(1)) == (0, 20)
     # An acknowledgement has no payload, and of a packet that was not kept whole none is known.
-    assert arrived_bytes((100, 0), (-1, -1), (100, 10)).all == 10
-    assert (arrived_bytes((0, 10), (0, 10), tcp=False).all, arrived_bytes((0, 10), (0, 10), tcp=False).until(0)) == (
+    assert arrived_bytes((100, 0), (-1, -1), (100, 10)).payload_bytes == 10
+    assert (
+        arrived_bytes((0, 10), (0, 10), tcp=False).payload_bytes,
+        arrived_bytes((0, 10), (0, 10), tcp=False).bytes_until(0),
+    ) == (
         20,
         10,
     )
@@ -70,8 +73,8 @@ def test_segments_in_any_order_are_reassembled(data: st.DataObject, first: int, 
     for moment, (begin, count) in enumerate(pieces):
         seen |= set(range(begin, begin + count))
         whole = next(n for n in range(lowest, total + 1) if n not in seen) - lowest
-        assert stream.until(moment) == whole
-    assert stream.all == len(seen)
+        assert stream.bytes_until(moment) == whole
+    assert stream.payload_bytes == len(seen)
 
 
 def packets(*rows: dict[str, int], destination: int = int(ENDS.destination), high: int = 0) -> pa.RecordBatch:
@@ -90,13 +93,13 @@ def report(flow: Flow = FLOW, ends: FlowRecord = ENDS, stream_bytes: int = 0, la
 def held_bytes(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int | None, int]) -> list[str]:
     """Return the findings on streams of (client's port, bytes) that took 10 s."""
     arriving = Arriving([wanted])
-    assert [len(each) for each in arriving.passing("server", pieces)] == [len(each) for each in pieces]
+    assert [len(each) for each in arriving.pass_through("server", pieces)] == [len(each) for each in pieces]
     keys = {"arm": "a", "repetition": 1, "cell": "a/1", "traffic": "transfer", "tool": "iperf3", "protocol": "tcp"}
     rows = [
         {**keys, "stream": number, "local_port": port, "seconds": 10.0, "bytes": count, "goodput_bps": count * 0.8}
         for number, (port, count) in enumerate(streams, 1)
     ]
-    return list(unlike(columns(tables.frame("flows", rows)), arriving))
+    return list(report_mismatches(columns(tables.frame("flows", rows)), arriving))
 
 
 def every_second_packet(count: int, **row: int) -> pa.RecordBatch:
@@ -172,10 +175,10 @@ def test_captured_arrivals_agree_with_the_report_of_the_tool() -> None:
     keys |= {"protocol": "tcp"}
     rows = [{**keys, **vars(each)} for each in result.streams]
     arriving = Arriving([Report("server", FLOW, ENDS, find_tool("iperf3").uncounted_bounds(FLOW))])
-    list(arriving.passing("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
-    assert list(unlike(columns(tables.frame("flows", rows)), arriving)) == []
+    list(arriving.pass_through("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
+    assert list(report_mismatches(columns(tables.frame("flows", rows)), arriving)) == []
     whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
-    (output,) = unlike(columns(tables.frame("flows", whole_reads)), arriving)
+    (output,) = report_mismatches(columns(tables.frame("flows", whole_reads)), arriving)
     assert output.startswith('traffic "transfer": iperf3 reports ') and output.endswith(
         "they may differ by at most 5988 B"
     )
@@ -193,17 +196,17 @@ def record(**changes: object) -> CellRecord:
 
 
 def test_only_a_complete_capture_at_the_end_of_the_flow_is_compared() -> None:
-    (found,) = reports_of(EXPERIMENT, record())
+    (found,) = receiver_reports(EXPERIMENT, record())
     assert (found.capture, found.flow.name, found.uncounted) == ("server", "transfer", UncountedBounds(1497))
-    assert reports_of(EXPERIMENT, record(captures={})) == []
-    assert reports_of(EXPERIMENT, record(captures={"server": CaptureRecord(received=9, dropped=1)})) == []
+    assert receiver_reports(EXPERIMENT, record(captures={})) == []
+    assert receiver_reports(EXPERIMENT, record(captures={"server": CaptureRecord(received=9, dropped=1)})) == []
     for change in ({"node": "client"}, {"filter": "udp"}, {"filter": "tcp port 80"}, {"interface": "eth1"}):
         (point,) = EXPERIMENT.captures
         other = EXPERIMENT.model_copy(update={"captures": (point.model_copy(update=change),)})
-        assert reports_of(other, record()) == []
+        assert receiver_reports(other, record()) == []
     for filter in ("", "ip"):
         other = EXPERIMENT.model_copy(update={"captures": (point.model_copy(update={"filter": filter}),)})
-        assert len(reports_of(other, record())) == 1
+        assert len(receiver_reports(other, record())) == 1
 
 
 @pytest.mark.parametrize(

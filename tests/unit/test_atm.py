@@ -16,7 +16,7 @@ from qoslab.ios.running_config import render, render_interface
 from qoslab.model.experiment import Link, LinkEnd, Node, Topology
 from qoslab.model.framing import COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.model.units import Rate
-from qoslab.platforms import MODELS, platform_of
+from qoslab.platforms import MODELS, node_platform
 from qoslab.platforms.startup import startup_config
 from rollback_lines import undo_lines
 
@@ -123,7 +123,7 @@ def test_model_without_atm_refuses_atm_interfaces() -> None:
     with pytest.raises(IosError, match="Invalid input"):
         parse_config("interface ATM1/0", MODELS["2811"].hardware())
     assert (
-        platform_of(Node(platform="ios", model="2811")).interface_problem(
+        node_platform(Node(platform="ios", model="2811")).interface_problem(
             Node(platform="ios", model="2811"), "ATM1/0", "aal5snap"
         )
         == "one of FastEthernet0/0, FastEthernet0/1, Serial0/1/0, Serial0/1/1, which a 2811 has"

@@ -30,7 +30,7 @@ from qoslab.results import (
     RunOptions,
     SenderRecord,
     Step,
-    find_unfinished,
+    find_run_to_resume,
     tables,
 )
 from qoslab.run.attempts import RunCells
@@ -58,7 +58,7 @@ def run_cells(folder: RunFolder, plan: Plan) -> RunCells:
 def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = True, late: bool = False) -> None:
     """Record an outcome like a worker."""
     task = found.next_task(name)
-    cell = folder.cell_of(task.identity, task.attempt)
+    cell = folder.cell_folder(task.identity, task.attempt)
     record = CellRecord(
         arm=task.identity.arm,
         parameters=as_texts(task.identity.values),
@@ -83,7 +83,7 @@ def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path
     run_cell(first, folder, names[0])
     run_cell(first, folder, names[1], valid=False, late=True)
     first.next_task(names[2])
-    folder.cell_of(first.states[names[2]].planned.identity).path.mkdir(parents=True)  # and the machine stopped
+    folder.cell_folder(first.states[names[2]].planned.identity).path.mkdir(parents=True)  # and the machine stopped
 
     again = run_cells(folder, plan)
     assert again.find_results() == 1
@@ -133,11 +133,11 @@ def test_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
 
 def test_run_is_locked_against_a_second_process(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "grid")
-    with folder.working(ASKED):
+    with folder.lock_run(ASKED):
         assert folder.options().file == "grid.yml"
-        with pytest.raises(UserError, match="another process is working on this run"), folder.working(ASKED):
+        with pytest.raises(UserError, match="another process is working on this run"), folder.lock_run(ASKED):
             pass
-    with folder.working(RunOptions(file="other.yml")):
+    with folder.lock_run(RunOptions(file="other.yml")):
         assert folder.options().file == "other.yml"
 
 
@@ -150,7 +150,7 @@ def test_run_lock_works_on_nfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     held: list[int] = []
     own = fcntl.flock
     monkeypatch.setattr(fcntl, "flock", lambda file, how: held.append(file) or own(file, how))
-    with folder.working(ASKED):
+    with folder.lock_run(ASKED):
         (file,) = held
         assert stat.S_ISREG(os.fstat(file).st_mode)
         assert fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
@@ -159,29 +159,29 @@ def test_run_lock_works_on_nfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(UserError, match=r"\.lock: cannot be locked: No locks available"), folder.working(ASKED):
+    with pytest.raises(UserError, match=r"\.lock: cannot be locked: No locks available"), folder.lock_run(ASKED):
         pass
     monkeypatch.setattr(fcntl, "flock", own)
     (folder.path / ".lock").unlink()
     (folder.path / ".lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=r"\.lock: cannot be written"), folder.working(ASKED):
+    with pytest.raises(UserError, match=r"\.lock: cannot be written"), folder.lock_run(ASKED):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_run_to_resume_is_found(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="found no run"):
-        find_unfinished(tmp_path)
+        find_run_to_resume(tmp_path)
     one = RunFolder.create(tmp_path, "grid")
-    with one.working(ASKED):
+    with one.lock_run(ASKED):
         pass
     two = RunFolder.create(tmp_path, "grid")
-    assert find_unfinished(tmp_path).path == find_unfinished(tmp_path, "grid").path == two.path
-    assert find_unfinished(tmp_path, str(one.path)).path == one.path
+    assert find_run_to_resume(tmp_path).path == find_run_to_resume(tmp_path, "grid").path == two.path
+    assert find_run_to_resume(tmp_path, str(one.path)).path == one.path
     with pytest.raises(UserError, match=r"found no run\.json"):
         two.options()
     with pytest.raises(UserError, match="found no run 'none'"):
-        find_unfinished(tmp_path, "none")
+        find_run_to_resume(tmp_path, "none")
 
 
 class IdleMachine:
@@ -275,12 +275,12 @@ class TestJobs:
             jobs, experiment = self.jobs(grid)
             assert "2 to 3 labs" in jobs.learn(cell_record(0.1), experiment)  # type: ignore[arg-type]
             assert jobs.learn(nearly, experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
-            assert jobs.learn(cell_record(0.1), experiment) == jobs.add_lab_if_idle() == "" and jobs.labs == 3  # type: ignore[arg-type]
+            assert jobs.learn(cell_record(0.1), experiment) == jobs.add_lab_on_idle_machine() == "" and jobs.labs == 3  # type: ignore[arg-type]
 
     def test_only_a_cell_run_in_parallel_to_the_last_lab_adds_another(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         before = datetime.now(UTC)
-        assert "2 to 3 labs" in jobs.add_lab_if_idle()
+        assert "2 to 3 labs" in jobs.add_lab_on_idle_machine()
         assert jobs.learn(cell_record(0.1, began=before), experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
         after = datetime.now(UTC)
         assert "3 to 4 labs" in jobs.learn(cell_record(0.1, began=after), experiment)  # type: ignore[arg-type]
@@ -291,19 +291,19 @@ class TestJobs:
 
     def test_check_during_the_run_adds_a_lab_if_processors_are_idle(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
-        assert jobs.add_lab_if_idle() == "2 to 3 labs in parallel: the machine is busy for 20% of the time"
+        assert jobs.add_lab_on_idle_machine() == "2 to 3 labs in parallel: the machine is busy for 20% of the time"
         jobs._machine.load = 0.38  # type: ignore[attr-defined]
-        assert jobs.add_lab_if_idle() == "" and jobs.labs == 3, (
+        assert jobs.add_lab_on_idle_machine() == "" and jobs.labs == 3, (
             "four would make it 51 %, and nobody knows how punctual they are"
         )
         jobs.learn(cell_record(9.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
         jobs._machine.load = 0.39  # type: ignore[attr-defined]
-        assert jobs.add_lab_if_idle() == "1 to 2 labs in parallel: the machine is busy for 39% of the time"
+        assert jobs.add_lab_on_idle_machine() == "1 to 2 labs in parallel: the machine is busy for 39% of the time"
         jobs._machine.load = 0.61  # type: ignore[attr-defined]
-        assert jobs.add_lab_if_idle() == "" and jobs.labs == 2  # three would make it 92 %
+        assert jobs.add_lab_on_idle_machine() == "" and jobs.labs == 2  # three would make it 92 %
         fixed, _ = self.jobs(grid, 3)
-        assert fixed.add_lab_if_idle() == "" and fixed.labs == 3
+        assert fixed.add_lab_on_idle_machine() == "" and fixed.labs == 3
 
 
 class TestWhere:

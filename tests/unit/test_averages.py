@@ -14,7 +14,7 @@ import pytest
 from sample_run import EXPERIMENT, STARTED, make_run
 
 from qoslab.analysis import Outcome, analyse
-from qoslab.analysis.averages import averages_table, cells_counted, claim, pairs_table, scores_table
+from qoslab.analysis.averages import averages_table, cell_count_text, claim_text, pairs_table, scores_table
 from qoslab.analysis.expected_comparison import compare
 from qoslab.analysis.statistics import average, difference
 from qoslab.cli.result_table import print_outcome
@@ -223,7 +223,7 @@ class TestJudgedPairs:
         ],
     )
     def test_published_average_is_shown(self, published: str | None, message: str) -> None:
-        assert claim(pairs_table([pair_of(published=published)], *sweep_tables())) == message
+        assert claim_text(pairs_table([pair_of(published=published)], *sweep_tables())) == message
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ class TestJudgedPairs:
 def test_published_claim_is_judged_by_the_majority(winners: tuple[str, ...], holds: set[str]) -> None:
     for published in ("first", "second", "equal"):
         rows = [{"published": published, "first": "dynamic", "second": "default", "winner": each} for each in winners]
-        assert claim(pd.DataFrame(rows)).endswith(", as found") == (published in holds), published
+        assert claim_text(pd.DataFrame(rows)).endswith(", as found") == (published in holds), published
 
 
 def static_burst_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
@@ -281,7 +281,7 @@ class TestLeast:
         assert list(found["verdict"]) == ["outside", "outside", "outside"]
         assert set(found["unit"]) == {"ratio"} and set(found["metric"]) == {"police.bucket.late / least bucket of size"}
         assert list(found["excluded"]) == [0, 0, 0] and list(found["unmeasured"]) == [0, 0, 1]
-        assert cells_counted(found.iloc[2]) == "0, 1 without the value"
+        assert cell_count_text(found.iloc[2]) == "0, 1 without the value"
 
     def test_comparison_without_the_other_arm_has_no_verdict(self) -> None:
         metrics, cells = static_burst_sizes()

@@ -44,7 +44,7 @@ def test_background_analysis_gives_the_same_bytes(tmp_path: Path) -> None:
         file.unlink()
     readings = readings_of(folder)
     for cell in reversed(folder.open().cells):
-        readings.of(cell)
+        readings.cell_content(cell)
     analyse(folder, readings)
     assert results(folder) == at_once
 
@@ -52,14 +52,14 @@ def test_background_analysis_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     readings, cell = readings_of(folder), sample_run.cells_of(folder)[0]
-    first = readings.of(cell.files())
-    assert readings.of(cell.files()) is first
+    first = readings.cell_content(cell.files())
+    assert readings.cell_content(cell.files()) is first
 
     def refuse(record: dict[str, Any]) -> None:
         record["valid"], record["reasons"] = False, ["a dog ate it"]
 
     sample_run.change_json(cell.record_file, refuse)
-    assert first.problems == () and readings.of(cell.files()).problems == ("a dog ate it",)
+    assert first.problems == () and readings.cell_content(cell.files()).problems == ("a dog ate it",)
 
 
 def ignore_call(figures: object) -> None:

@@ -18,8 +18,16 @@ from qoslab.generate import RESULTS
 from qoslab.generate.outdated import find_outdated
 from qoslab.generate.results_page import results_document
 from qoslab.model.run_figures import RunFigure
-from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, reduced, rows_of
-from qoslab.results.sealed_files import sealed
+from qoslab.results.baselines import (
+    AVERAGES,
+    BASELINES,
+    COMPARISON,
+    changes,
+    read,
+    read_comparison_rows,
+    reduce_manifest,
+)
+from qoslab.results.sealed_files import add_seal
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
@@ -58,7 +66,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = len(rows_of(KEPT / COMPARISON))
+    rows = len(read_comparison_rows(KEPT / COMPARISON))
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
     assert capsys.readouterr().out == f"{rows} values, 0 different from {KEPT}\n"
     comparison = run / COMPARISON
@@ -295,9 +303,9 @@ def test_run_of_another_version_is_reported(run: Path, capsys: pytest.CaptureFix
     del written["seal"]
     written["experiment"]["duration"] = "7 s"
     written["experiment"]["arms"].pop()
-    manifest.write_bytes(sealed(json.dumps(written, indent=2).encode()))
+    manifest.write_bytes(add_seal(json.dumps(written, indent=2).encode()))
     assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
-    rows = len(rows_of(KEPT / COMPARISON))
+    rows = len(read_comparison_rows(KEPT / COMPARISON))
     assert capsys.readouterr().out == (
         f"{KEPT} is of another version of policing-vs-shaping, with other measurements: duration, "
         "arms.policed-cubic (gone)\n"
@@ -329,6 +337,6 @@ def test_saved_manifest_has_one_line_for_the_cells_of_each_arm_and_the_settings_
     manifest = read(KEPT).manifest
     lines = [line for line in content.splitlines() if line.startswith('    {"arm": ')]
     assert len(lines) == len({each.arm for each in manifest.cells})
-    assert reduced(manifest).decode() == content
+    assert reduce_manifest(manifest).decode() == content
     assert manifest.experiment.topology.nodes["R1"].model == "3725"
     assert manifest.machine == {} and manifest.experiment.compare is None

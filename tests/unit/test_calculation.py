@@ -31,7 +31,7 @@ from qoslab.analysis import (  # noqa: E402
     statistics,
     timeline,
 )
-from qoslab.analysis.line_limit import beyond_lines  # noqa: E402
+from qoslab.analysis.line_limit import impossible_value_messages  # noqa: E402
 from qoslab.analysis.packets import ALL  # noqa: E402
 from qoslab.exchange.readers import flent, read_foreign  # noqa: E402
 from qoslab.exchange.readers.base import ForeignResults, read_text  # noqa: E402
@@ -99,8 +99,11 @@ def text(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
     """Return the findings on values of flows behind the line."""
     found = {"flows": table, "intervals": reports(table), "classes": tables.frame("classes", [])}
     return list(
-        beyond_lines(
-            experiment(*table["traffic"]), "free", {name: Columns.of_frame(each) for name, each in found.items()}, rows
+        impossible_value_messages(
+            experiment(*table["traffic"]),
+            "free",
+            {name: Columns.from_frame(each) for name, each in found.items()},
+            rows,
         )
     )
 
@@ -131,8 +134,8 @@ def expected(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) 
 
 
 def check_sums() -> None:
-    assert goodput.total_bps(Columns.of_frame(ENDS)) == pytest.approx((86.7e6 + 6.74e6) / 10, rel=1e-6)
-    assert goodput.total_bps(Columns.of_frame(STAGGERED)) == pytest.approx(4.8e6)
+    assert goodput.total_bps(Columns.from_frame(ENDS)) == pytest.approx((86.7e6 + 6.74e6) / 10, rel=1e-6)
+    assert goodput.total_bps(Columns.from_frame(STAGGERED)) == pytest.approx(4.8e6)
 
 
 def check_curves() -> None:
@@ -151,7 +154,9 @@ def _length(table: pd.DataFrame) -> float:
 def check_gaps() -> None:
     table = flows(("a", 0, 10, 1e6))
     lost = reports(table).drop(index=[3, 4, 5])
-    assert timeline.Timeline.of(Columns.of_frame(table), Columns.of_frame(lost)).between(3, 6) == pytest.approx(3e6)
+    assert timeline.Timeline.from_flows(Columns.from_frame(table), Columns.from_frame(lost)).bits_between(
+        3, 6
+    ) == pytest.approx(3e6)
 
 
 def check_fairness() -> None:
@@ -159,11 +164,11 @@ def check_fairness() -> None:
     table = flows(("long", 0, 10, 9e6), ("short", 0, 2, 5e6))
     intervals = reports(table)
     intervals.loc[intervals["traffic"] == "long", "bytes"] = [625_000] * 2 + [1_250_000] * 8
-    assert goodput.fairness(Columns.of_frame(table), Columns.of_frame(intervals)) == pytest.approx(1, abs=1e-3)
+    assert goodput.fairness(Columns.from_frame(table), Columns.from_frame(intervals)) == pytest.approx(1, abs=1e-3)
 
 
 def check_lines() -> None:
-    right = [metric("goodput.sum", goodput.total_bps(Columns.of_frame(ENDS))), metric("goodput.sum(short)", 3.37e6)]
+    right = [metric("goodput.sum", goodput.total_bps(Columns.from_frame(ENDS))), metric("goodput.sum(short)", 3.37e6)]
     assert text(ENDS, *right) == []
     (message,) = text(ENDS, metric("goodput.sum", 12.04e6))
     assert message.startswith("goodput.sum: found 12.04 Mb/s, expected at most ")
@@ -250,14 +255,14 @@ def check_reports() -> None:
     table = flows(("late", 4, 6, 4e6))
     intervals = reports(table)
     intervals["bytes"] = [3_000_000] + [0] * 5
-    assert timeline.Timeline.of(Columns.of_frame(table), Columns.of_frame(intervals)).between(4, 5) == pytest.approx(
-        24e6
-    )
+    assert timeline.Timeline.from_flows(Columns.from_frame(table), Columns.from_frame(intervals)).bits_between(
+        4, 5
+    ) == pytest.approx(24e6)
 
 
 def check_shares() -> None:
-    ends = Columns.of_frame(ENDS)
-    shares = [dict(goodput.share_figures(ends.among("traffic", [name]), ends)) for name in ("long", "short")]
+    ends = Columns.from_frame(ENDS)
+    shares = [dict(goodput.share_figures(ends.select_values("traffic", [name]), ends)) for name in ("long", "short")]
     assert sum(each["goodput.share"] for each in shares) == pytest.approx(1)
     assert goodput.jain(np.array([3.0, 3.0])) == pytest.approx(1)
 

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from qoslab.results import sealed_files
-from qoslab.results.sealed_files import FileSeal, difference, differences, files_below, seal_of, sealed, seals, unsealed
+from qoslab.results.sealed_files import (
+    FileSeal,
+    add_seal,
+    compute_seal,
+    difference,
+    differences,
+    files_below,
+    seals,
+    split_seal,
+)
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 """SHA-256 of `hello`."""
@@ -52,7 +61,7 @@ def test_size_is_formatted_with_a_unit(size: int, lines: int | None, words: str)
     ],
 )
 def test_seal_has_size_lines_of_a_text_and_digest(tmp_path: Path, name: str, content: bytes, lines: int | None) -> None:
-    assert seal_of(put_file(tmp_path / name, content)) == write_files(content, lines)
+    assert compute_seal(put_file(tmp_path / name, content)) == write_files(content, lines)
 
 
 def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
@@ -60,7 +69,7 @@ def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
     path = put_file(tmp_path / "large.txt", content)
     tracemalloc.start()
     try:
-        found = seal_of(path)
+        found = compute_seal(path)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -71,7 +80,7 @@ def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
 
 def test_missing_file_has_no_checksum(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        seal_of(tmp_path / "missing.txt")
+        compute_seal(tmp_path / "missing.txt")
 
 
 def test_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
@@ -91,18 +100,18 @@ def test_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
 def test_sealed_text_begins_with_its_digest() -> None:
     text = b'{\n  "a": 1\n}\n'
     digest = hashlib.sha256(text).hexdigest().encode()
-    content = sealed(text)
+    content = add_seal(text)
     assert content == b'{\n  "seal": "' + digest + b'",\n  "a": 1\n}\n'
-    assert unsealed(content) == (text, True)
+    assert split_seal(content) == (text, True)
     # Anything else behind the seal is not what it speaks for.
-    assert unsealed(content.replace(b'"a": 1', b'"a": 2')) == (b'{\n  "a": 2\n}\n', False)
-    assert unsealed(content + b" ") == (text + b" ", False)
+    assert split_seal(content.replace(b'"a": 1', b'"a": 2')) == (b'{\n  "a": 2\n}\n', False)
+    assert split_seal(content + b" ") == (text + b" ", False)
 
 
 @pytest.mark.parametrize("text", [b"[]", b'{"a": 1}', b""])
 def test_only_objects_in_pydantic_layout_are_sealed(text: bytes) -> None:
     with pytest.raises(AssertionError):
-        sealed(text)
+        add_seal(text)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +119,12 @@ def test_only_objects_in_pydantic_layout_are_sealed(text: bytes) -> None:
     [
         b"",
         b'{\n  "a": 1\n}\n',
-        b" " + sealed(b'{\n  "a": 1\n}\n'),
+        b" " + add_seal(b'{\n  "a": 1\n}\n'),
         b'{\n  "seal": "' + b"0" * 63 + b'",\n  "a": 1\n}\n',
     ],
 )
 def test_file_without_seal_has_no_checksum(content: bytes) -> None:
-    assert unsealed(content) == (content, False)
+    assert split_seal(content) == (content, False)
 
 
 def test_unchanged_file_does_not_differ(tmp_path: Path) -> None:
@@ -146,7 +155,7 @@ def test_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(sealed_files, "MOST_BYTES", 5)
     assert difference(path, "a.pcapng", write_files(b"hello")) == ""
     monkeypatch.setattr(sealed_files, "MOST_BYTES", 4)
-    monkeypatch.setattr(sealed_files, "seal_of", lambda path: pytest.fail("was read"))
+    monkeypatch.setattr(sealed_files, "compute_seal", lambda path: pytest.fail("was read"))
     assert difference(path, "a.pcapng", write_files(b"hello")) == "a.pcapng: found 5 bytes, expected 5 bytes"
 
 

@@ -78,14 +78,14 @@ def crew(
     monkeypatch.setattr(cluster_worker, "run_cell", run)
     ClusterRunner(
         address,
-        lease=fake.schedule.lease_now,
+        lease=fake.schedule.lease_next,
         finish=fake.schedule.finish,
         interrupted=fake.interrupted,
-        folder_of=lambda task: fake.folder.cell_of(task.identity, task.attempt),
+        folder_of=lambda task: fake.folder.cell_folder(task.identity, task.attempt),
         note=fake.reporter.note,
         workers=1,
         tls=tls,
-    ).run(fake.schedule.has_more)
+    ).run(fake.schedule.has_remaining_cells)
 
 
 def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
@@ -130,11 +130,11 @@ def test_files_of_a_cell_replace_its_streamed_output(tmp_path: Path, monkeypatch
 def test_counts_of_a_remote_worker_arrive_in_the_folder_of_the_cell(tmp_path: Path) -> None:
     identity = CellIdentity("one", (), 1)
     here = Cell(tmp_path / "here", identity)
-    there = Cell(tmp_path / "there", identity, coming=here.coming)
+    there = Cell(tmp_path / "there", identity, coming=here.incoming_folder)
     there.append_counters("R1", {"ok": True})
     assert there.coming_counters() == here.coming_counters() == tmp_path / "here" / "coming" / "counters"
     assert (here.coming_counters() / "R1.jsonl").read_bytes() == there.counters("R1").read_bytes()
-    there.whole()
+    there.remove_incoming()
     assert [path.name for path in tmp_path.rglob("*.jsonl")] == ["R1.jsonl"] and there.counters("R1").exists()
 
 

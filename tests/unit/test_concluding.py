@@ -11,7 +11,7 @@ import pytest
 import sample_run
 
 from qoslab.analysis import Readings
-from qoslab.analysis.counter_files import add_counters, ns, too_old
+from qoslab.analysis.counter_files import add_counters, ns, stale_counter_messages
 from qoslab.model.experiment import Observation
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import Cell, CellRecord, PollingRecord, Step
@@ -47,7 +47,7 @@ def test_record_is_invalid_if_host_and_router_disagree(cell: Cell) -> None:
     assert "server received 5000 packets on eth0, but R1 counts 0 packets that FastEthernet0/1 sent" in reason
     assert cell.files().record() == record
     # Later readers trust the record.
-    assert Readings([], captures=False).of(cell.files()).problems == record.reasons
+    assert Readings([], captures=False).cell_content(cell.files()).problems == record.reasons
 
 
 def test_record_with_equal_counts_is_valid(cell: Cell) -> None:
@@ -64,23 +64,23 @@ def test_unreadable_counters_do_not_count_as_agreement(cell: Cell) -> None:
 def end_after(cell: Cell, seconds: float) -> None:
     """The step of the traffic ends so long after the start of its flow, whose time is 4 s."""
     record = cell.files().record()
-    assert record.traffic_started is not None
+    assert record.traffic_start is not None
     cell.record_file.unlink()
-    ended = record.traffic_started + timedelta(seconds=seconds)
+    ended = record.traffic_start + timedelta(seconds=seconds)
     steps = [step for step in record.steps if step.name != TRAFFIC]
-    traffic = Step(name=TRAFFIC, started=record.traffic_started, ended=ended)
+    traffic = Step(name=TRAFFIC, started=record.traffic_start, ended=ended)
     cell.write_record(record.model_copy(update={"steps": (*steps, traffic)}))
 
 
 def early_reading(cell: Cell) -> list[str]:
     record, experiment = cell.files().record(), cell.files().experiment()
     _, last = add_counters(cell.files(), record, experiment, lambda name, row: None)
-    return list(too_old(last, record, experiment))
+    return list(stale_counter_messages(last, record, experiment))
 
 
 def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell: Cell) -> None:
     replies = cell.counters("R1").read_text().splitlines()
-    origin = cell.files().record().traffic_started
+    origin = cell.files().record().traffic_start
     assert origin is not None
     times = [(json.loads(each)["time_ns"] - ns(origin)) / 1e9 for each in replies]
     assert times[-1] > 4
@@ -114,7 +114,7 @@ def test_show_readings_without_the_end_of_traffic_make_the_record_invalid(
 
     def read(**times_s: float) -> list[str]:
         commands = {"classes": "show policy-map interface", "wan": "show interfaces FastEthernet0/1", "load": "show x"}
-        origin = ns(record.traffic_started)  # type: ignore[arg-type]
+        origin = ns(record.traffic_start)  # type: ignore[arg-type]
         kept: list[dict[str, Any]] = []
         for name, last_s in times_s.items():
             for time_s in (-1.0, last_s):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import sample_run
 
-from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements, disagreements_of
+from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, counter_disagreements, disagreements
 from qoslab.analysis.raw import Row
 from qoslab.model.drops import DROP_REASONS
 from qoslab.results import Cell, tables
@@ -211,7 +211,7 @@ def test_conservation_check_ignores_unknown_counts() -> None:
 def test_disagreement_of_host_and_router_is_reported() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
     (reported,) = find_differences(counted_interface(), hosts=hosts)
-    link = TOPOLOGY.links_of("client")[0][0].name
+    link = TOPOLOGY.node_links("client")[0][0].name
     assert reported == (
         f"on the link {link}, client sent 4100 packets on eth0, but R1 counts 4000 packets that {LAN} received: "
         "they may differ by at most 50"
@@ -295,7 +295,7 @@ class TestCell:
 
     @staticmethod
     def reported(cell: Cell) -> list[str]:
-        return disagreements_of(files := cell.files(), files.record(), files.experiment())
+        return counter_disagreements(files := cell.files(), files.record(), files.experiment())
 
     @staticmethod
     def count(cell: Cell, **ports: dict[str, int]) -> None:

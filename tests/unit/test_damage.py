@@ -17,9 +17,9 @@ from levels import every_nth
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.results import RunFolder, find_unfinished
+from qoslab.results import RunFolder, find_run_to_resume
 from qoslab.results.changes import RouterChanges, read_changes, write_changes
-from qoslab.results.sealed_files import seal_of
+from qoslab.results.sealed_files import compute_seal
 from qoslab.results.tables import read_table
 from qoslab.results.verify import verify
 from verdicts import newest_run, status_of
@@ -93,9 +93,9 @@ def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixt
     assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
     assert RunFolder(run).open().damaged == {}
     # A report, which is computed from what was written, damages nothing.
-    before = {path: seal_of(path) for path in files_of_the_cell(run)}
+    before = {path: compute_seal(path) for path in files_of_the_cell(run)}
     assert main(["report", str(run)]) == status_of(run) in (0, 1)
-    assert {path: seal_of(path) for path in files_of_the_cell(run)} == before
+    assert {path: compute_seal(path) for path in files_of_the_cell(run)} == before
     assert verify_run(run, capsys)[0] == 0
 
 
@@ -253,7 +253,7 @@ def test_resume_measures_damaged_cells_again(
 ) -> None:
     cut_file(run / CELL / "counters" / "R1.jsonl")
     monkeypatch.chdir(run.parents[2])
-    assert find_unfinished(Path("runs")).path.resolve() == run
+    assert find_run_to_resume(Path("runs")).path.resolve() == run
     status = main(["run", "--resume", str(run)])
     assert status == status_of(run) in (0, 1)
     assert "1 of 2 cells are already complete" in capsys.readouterr().err

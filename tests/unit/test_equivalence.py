@@ -18,8 +18,8 @@ from qoslab.analysis.equivalence import (
     OPEN,
     SAME,
     agreement,
-    least_p_value,
-    margin_of,
+    expectation_margin,
+    minimum_p_value,
     relative_difference,
 )
 from qoslab.model.expectations import Expectation
@@ -52,8 +52,8 @@ def test_two_labs_are_compared_by_equivalence(
 
 
 def test_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
-    assert least_p_value(3, 3) <= 0.05 < least_p_value(2, 4)
-    assert least_p_value(1, 19) <= 0.05 < least_p_value(1, 18)
+    assert minimum_p_value(3, 3) <= 0.05 < minimum_p_value(2, 4)
+    assert minimum_p_value(1, 19) <= 0.05 < minimum_p_value(1, 18)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_source_of_a_margin_is_named(
     expectation = None
     if bounds is not None:
         expectation = Expectation.model_validate_json(json.dumps({"arm": "a", "metric": metric, **bounds}))
-    found = margin_of(expectation, metric, unit, figure)
+    found = expectation_margin(expectation, metric, unit, figure)
     assert (round(found.value, 9), found.basis) == (margin, basis)
 
 

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, sampled_median
+from qoslab.analysis.estimates import Estimate, estimate_error, passed_bytes, sampled_median, value_if_precise
 from qoslab.analysis.missing import Missing
 
 
@@ -30,7 +30,7 @@ def test_error_of_the_median_follows_from_the_order_of_readings(
     samples: list[float], median: float, error: float
 ) -> None:
     found = sampled_median(samples)
-    assert (found, error_of(found)) == (median, error)
+    assert (found, estimate_error(found)) == (median, error)
 
 
 @pytest.mark.parametrize("count", [6, 9, 20, 61])
@@ -40,7 +40,7 @@ def test_median_error_covers_95_percent_of_cases(count: int) -> None:
     middle = statistics.median(everything)
     tries = 2_000
     found = [sampled_median(chance.sample(everything, count)) for _ in range(tries)]
-    near = sum(abs(each - middle) <= error_of(each) for each in found)
+    near = sum(abs(each - middle) <= estimate_error(each) for each in found)
     assert near / tries > 0.95
 
 
@@ -64,22 +64,22 @@ def test_passed_bytes_are_bounded_by_possible_packet_sizes(
     packets: int, size: int, passed: int, value: float, error: float
 ) -> None:
     found = passed_bytes(packets, size, passed, 14)
-    assert (found, error_of(found)) == pytest.approx((value, error))
+    assert (found, estimate_error(found)) == pytest.approx((value, error))
 
 
 def test_value_with_a_large_error_is_omitted() -> None:
     assert (
-        given(Estimate(-100, 5), lambda: "R1 A") == -100
-        and given(7.0, lambda: "R1 A") == 7
-        and given(Missing("why"), lambda: "R1 A") == "why"
+        value_if_precise(Estimate(-100, 5), lambda: "R1 A") == -100
+        and value_if_precise(7.0, lambda: "R1 A") == 7
+        and value_if_precise(Missing("why"), lambda: "R1 A") == "why"
     )
-    assert given(Estimate(100, 6), lambda: "R1 A") == Missing(
+    assert value_if_precise(Estimate(100, 6), lambda: "R1 A") == Missing(
         "R1 A: its readings only show that it is between 94 and 106"
     )
     # There is no less than nothing.
-    assert given(Estimate(10, 20), lambda: "R1 A") == Missing(
+    assert value_if_precise(Estimate(10, 20), lambda: "R1 A") == Missing(
         "R1 A: its readings only show that it is between 0 and 30"
     )
-    assert given(Estimate(0.5, 0.2), lambda: "R1 A") == Missing(
+    assert value_if_precise(Estimate(0.5, 0.2), lambda: "R1 A") == Missing(
         "R1 A: its readings only show that it is between 0.3 and 0.7"
     )

@@ -26,7 +26,7 @@ from qoslab.explain.subject import Subject
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import MeasurementDemand
 from qoslab.plan import make_plan
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 from qoslab.results import Cell, CellFiles
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
@@ -194,8 +194,8 @@ def test_same_question_has_the_same_answer(loaded: CellFiles) -> None:
 def shipped_experiment(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
     """Return an experiment with the first router next to a sending host."""
     experiment, texts = texts_of(file)
-    routers = set(routers_of(experiment.topology))
-    sources = {flow.source for flow in experiment.flows_of(experiment.arms[0])}
+    routers = set(router_names(experiment.topology))
+    sources = {flow.source for flow in experiment.arm_flows(experiment.arms[0])}
     ends = [[end.node for end in link.ends] for link in experiment.topology.links]
     router = next(name for nodes in ends if sources & {*nodes} for name in nodes if name in routers)
     return experiment, texts, router, experiment_subject(experiment, texts, router, "test")
@@ -207,7 +207,7 @@ def shipped_experiment(file: Path) -> tuple[Experiment, Mapping[str, str], str, 
 @given(data=st.data())
 def test_class_and_verdict_are_those_of_the_packet_sent_alone(file: Path, data: st.DataObject) -> None:
     experiment, texts, router, subject = shipped_experiment(file)
-    flow = data.draw(st.sampled_from(experiment.flows_of(experiment.arms[0])))
+    flow = data.draw(st.sampled_from(experiment.arm_flows(experiment.arms[0])))
     source, destination = flow_addresses(experiment.topology, flow)
     overhead = 28 if ip_address(source).version == 4 else 48
     packet = Packet(

@@ -13,7 +13,7 @@ from experiment_files import experiment_file
 from qoslab.cli import main
 from qoslab.cli.options import CellChoice, LabType
 from qoslab.errors import ExitStatus, ExperimentError, UserError
-from qoslab.lab_kinds import LABS, kind_at
+from qoslab.lab_kinds import LABS, find_kind
 from qoslab.results import RunFolder, RunOptions
 from qoslab.schema import load_sweep
 
@@ -35,10 +35,10 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_lab_word_is_a_kind_and_other_text_a_path() -> None:
     named = [kind.name for kind in LABS.values() if not kind.has_place]
-    assert [kind_at(name).name for name in named] == named
+    assert [find_kind(name).name for name in named] == named
     (placed,) = (kind for kind in LABS.values() if kind.has_place)
     # The name of such a kind is no word of `--lab`.
-    assert kind_at("inventory/mine.yml") is placed and kind_at(placed.name) is placed
+    assert find_kind("inventory/mine.yml") is placed and find_kind(placed.name) is placed
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_inventory_inside_a_run_folder_is_never_used(
     inventory.chmod(0o755)
     (run / "e.yml").write_text(EXPERIMENT.read_text())
     recorded = RunOptions(file=str(run / "e.yml"), lab=str(inventory), sets=("duration=10 s",), duration=None)
-    with RunFolder(run).working(recorded):
+    with RunFolder(run).lock_run(recorded):
         pass
     asked = ["--lab", str(inventory), "--set", "duration=10 s"]
     for words in (

@@ -18,7 +18,7 @@ from sample_run import cells_of
 from levels import every_nth, value_by_level
 from qoslab.cli import main
 from qoslab.results import RunFolder
-from qoslab.results.cell_files import damage_of
+from qoslab.results.cell_files import find_damage
 from qoslab.results.file_access import Disk
 from qoslab.results.progress import PROGRESS
 from qoslab.results.sealed_files import CELL_RECORD, seals
@@ -56,7 +56,7 @@ class FakeWorkers:
     def check_workers(self) -> None: ...
 
     @property
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         return True
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
@@ -402,4 +402,4 @@ def test_truncated_record_is_not_a_valid_cell(whole: Path, tmp_path: Path) -> No
     run = Path(shutil.copytree(whole, tmp_path / whole.name))
     (cell,) = cells_of(RunFolder(run))
     cell.append_counters("R1", {"ok": True})
-    assert damage_of(cell.path)[0].startswith("counters/R1.jsonl: ")
+    assert find_damage(cell.path)[0].startswith("counters/R1.jsonl: ")

@@ -15,7 +15,7 @@ from analysis_tables import columns
 
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.series import reported_throughput
-from qoslab.analysis.steady import together
+from qoslab.analysis.steady import simultaneous_goodput
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.imported import import_files
@@ -113,9 +113,9 @@ def test_curve_of_a_constant_rate_is_constant(tmp_path: Path) -> None:
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", {"TCP upload": [1.0] * 20}, step=0.2))
     flows, intervals = (pd.DataFrame(found.rows[name]) for name in ("flows", "intervals"))
     assert reported_throughput(intervals, flows)["all"].to_numpy() == pytest.approx(1e6)
-    assert dict(together(columns(intervals), columns(intervals), columns(flows)))["goodput.together"] == pytest.approx(
-        1e6
-    )
+    assert dict(simultaneous_goodput(columns(intervals), columns(intervals), columns(flows)))[
+        "goodput.together"
+    ] == pytest.approx(1e6)
 
 
 def test_netperf_totals_belong_to_the_stream(tmp_path: Path) -> None:

@@ -202,12 +202,12 @@ def test_chart_omits_lines_far_above_the_others(run: RunFolder) -> None:
 @pytest.mark.long
 def test_annotations_point_to_the_line_of_the_expectation(run: RunFolder) -> None:
     text = run.experiment_text()
-    warning, note = gate.notes_at(analyse(run), text)
+    warning, note = gate.failure_annotations(analyse(run), text)
     assert (warning.line, warning.level) == (1, "warning")
     expected = sample_run.EXPERIMENT["compare"]["expectations"][2]
     near = "\n".join(text.splitlines()[note.line - 1 : note.line + 3])
     assert expected["metric"] in near and f'"arm": "{expected["arm"]}"' in near
-    _, lost = gate.notes_at(analyse(run), "no experiment any more")
+    _, lost = gate.failure_annotations(analyse(run), "no experiment any more")
     assert lost.line == 1
 
 
@@ -334,7 +334,7 @@ def test_test_case_has_the_file_and_line_of_its_expectation(run: RunFolder) -> N
     text, outcome = run.experiment_text(), analyse(run)
     (suite,) = ElementTree.fromstring(gate.junit(outcome, run.manifest(), "experiments/mine.yml", text))
     assert {case.get("file") for case in suite} == {"experiments/mine.yml"}
-    _, note = gate.notes_at(outcome, text)
+    _, note = gate.failure_annotations(outcome, text)
     assert [case.get("line") for case in suite if case.find("failure") is not None] == [str(note.line)]
     lines = [int(case.get("line", 0)) for case in suite if case.find("skipped") is None]
     assert lines[0] == 1 and len(set(lines)) == len(lines)

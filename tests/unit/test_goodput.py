@@ -16,7 +16,7 @@ from qoslab.analysis.goodput import fairness, jain, share_figures, total_bps
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.series import reported_throughput
-from qoslab.analysis.steady import steady_figures, steps, together
+from qoslab.analysis.steady import simultaneous_goodput, steady_figures, steps
 from qoslab.analysis.timeline import Timeline
 
 
@@ -66,16 +66,16 @@ def test_unreported_bytes_are_placed_in_the_unreported_time() -> None:
     flows, intervals = cell((flow("a", 0, 10, 1e6), 1))
     lost = intervals[(intervals["start_s"] < 3) | (intervals["start_s"] >= 6)]
     assert list(reported_throughput(lost, flows)[ALL]) == pytest.approx([1e6] * 10)
-    assert Timeline.of(columns(flows), columns(lost)).between(3, 6) == pytest.approx(3e6)
+    assert Timeline.from_flows(columns(flows), columns(lost)).bits_between(3, 6) == pytest.approx(3e6)
     # Where no time is left for the rest it is spread over all of it.
     more = flows.assign(bytes=flows["bytes"] * 2)
-    assert Timeline.of(columns(more), columns(intervals)).between(0, 5) == pytest.approx(10e6)
+    assert Timeline.from_flows(columns(more), columns(intervals)).bits_between(0, 5) == pytest.approx(10e6)
 
 
 def test_report_beyond_the_end_of_its_flow_is_cut_there() -> None:
     flows, intervals = cell((flow("a", 0, 2.1, 1e6), 0.5))
     intervals.loc[intervals.index[-1], "end_s"] = 2.5
-    assert Timeline.of(columns(flows), columns(intervals)).between(2.0, 2.1) == pytest.approx(1e5)
+    assert Timeline.from_flows(columns(flows), columns(intervals)).bits_between(2.0, 2.1) == pytest.approx(1e5)
 
 
 @pytest.mark.parametrize("given_cell", [ENDS, MIXED], ids=["other ends", "other intervals"])
@@ -106,11 +106,11 @@ def test_fairness_covers_the_time_with_all_flows() -> None:
 
 def test_shares_of_flows_add_up_to_the_total() -> None:
     flows, intervals = MIXED[0].iloc[:2], MIXED[1][MIXED[1]["traffic"] != "late"]
-    every = dict(together(columns(intervals), columns(intervals), columns(flows)))["goodput.together"]
+    every = dict(simultaneous_goodput(columns(intervals), columns(intervals), columns(flows)))["goodput.together"]
     each = [
-        dict(together(columns(intervals[intervals["traffic"] == name]), columns(intervals), columns(table)))[
-            "goodput.together"
-        ]
+        dict(
+            simultaneous_goodput(columns(intervals[intervals["traffic"] == name]), columns(intervals), columns(table))
+        )["goodput.together"]
         for name, table in flows.groupby("traffic")
     ]
     assert every == pytest.approx(sum(each)) == pytest.approx(1.84e6 + 68_800, rel=1e-4)
@@ -125,8 +125,8 @@ def test_shares_of_flows_add_up_to_the_total() -> None:
 )
 def test_every_bit_is_in_one_step(rows: list[tuple[int, int, int, float]]) -> None:
     flows, intervals = cell(*((flow(str(place), *row[:3]), row[3]) for place, row in enumerate(rows)))
-    timeline = Timeline.of(columns(flows), columns(intervals))
-    assert timeline.between(-1, 99) == pytest.approx(float(flows["bytes"].sum()) * 8)
+    timeline = Timeline.from_flows(columns(flows), columns(intervals))
+    assert timeline.bits_between(-1, 99) == pytest.approx(float(flows["bytes"].sum()) * 8)
     bits, seconds = steps(columns(flows), columns(intervals))
     assert float(bits.sum()) <= float(flows["bytes"].sum()) * 8 + 1e-6 and (seconds > 0).all()
 

@@ -34,7 +34,7 @@ from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, sealed_files, tables
 from qoslab.results.progress import PROGRESS
 from qoslab.results.records import RunOptions
-from qoslab.results.sealed_files import sealed
+from qoslab.results.sealed_files import add_seal
 from qoslab.schema import CellIdentity
 
 ASKED = RunOptions(file="e.yml")
@@ -140,7 +140,7 @@ def test_cell_path_must_be_below_cells(run: Path, capsys: pytest.CaptureFixture[
 
 def write_events(run: Path, *lines: str) -> None:
     """Return the events of a run after its first lines and before its last."""
-    with RunFolder(run).working(ASKED):
+    with RunFolder(run).lock_run(ASKED):
         pass
     first = [json.dumps(BEGIN), json.dumps({"event": "cell", "name": "policed/1", "folder": CELL})]
     last = json.dumps({"event": "end", "how": "interrupted"})
@@ -159,7 +159,7 @@ def test_text_of_a_hostile_run_is_escaped_or_omitted(run: Path, capsys: pytest.C
     assert re.search(text, output.out + output.err)
     if status != 2:
         watched = WatchedRun(RunFolder(run))
-        watched.read_new()
+        watched.read_new_data()
         shown = io.StringIO()
         console = Console(file=shown, force_terminal=False, width=200)
         console.print(render_screen(watched, console))
@@ -178,7 +178,7 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
     file = run / CELL / "counters/R1.jsonl"
     file.write_text(re.sub(rf'"{key}":[^,{{}}]*', lambda _: f'"{key}":{value}', file.read_text()))
     watched = WatchedRun(RunFolder(run))
-    watched.read_new()
+    watched.read_new_data()
     json.dumps(page_content(watched), allow_nan=False)
     assert metrics_exposition(watched)
     console = Console(file=io.StringIO(), width=200)
@@ -401,7 +401,7 @@ def test_hostile_list_of_an_ro_crate_is_damage(
 
 
 def test_records_of_too_many_values_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "manifest.json").write_bytes(sealed(b'{\n  "format": 1, "cells": [' + b"[]," * 5_000_000 + b"[]]}"))
+    (run / "manifest.json").write_bytes(add_seal(b'{\n  "format": 1, "cells": [' + b"[]," * 5_000_000 + b"[]]}"))
     with time_limit_s(1 << 30):
         for command in ("report", "verify"):
             assert main([command, str(run)]) in (2, 3)
@@ -423,7 +423,7 @@ def test_list_omits_a_comparison_with_too_many_values(
 
 
 def test_endless_progress_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "run.json").write_bytes(sealed(sealed_files.json_of(ASKED)))
+    (run / "run.json").write_bytes(add_seal(sealed_files.record_json(ASKED)))
     with (run / PROGRESS).open("ab") as file:
         file.truncate(64 * 2**20 + 1)
     assert main(["watch", str(run)]) == 2

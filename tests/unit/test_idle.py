@@ -185,7 +185,7 @@ def test_run_warns_everywhere_of_a_class_without_packets(
     suite = ElementTree.fromstring(gate.junit(outcome, run.manifest()))[0]
     (skipped,) = suite.iter("skipped")
     assert skipped.get("message") == IDLE and suite.get("skipped") == "1"
-    assert [note.level for note in gate.notes_at(outcome, "")] == ["warning"]
+    assert [note.level for note in gate.failure_annotations(outcome, "")] == ["warning"]
 
 
 def test_run_warns_of_a_policy_without_packets_and_of_output_without_values(

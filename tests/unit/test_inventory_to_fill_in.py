@@ -94,7 +94,7 @@ def test_every_experiment_has_a_complete_inventory_template(file: Path, tmp_path
     assert inventory_obstacles(experiment, found.nodes, found.file) == []
     named = {**found.nodes.hosts, **found.nodes.routers}
     assert {name: dict(settings.interfaces) for name, settings in named.items()} == {
-        name: {near.interface: near.interface for _, near, _ in experiment.topology.links_of(name)}
+        name: {near.interface: near.interface for _, near, _ in experiment.topology.node_links(name)}
         for name in experiment.topology.nodes
     }
 

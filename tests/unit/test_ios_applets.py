@@ -68,12 +68,12 @@ def test_applet_acts_once_unless_removed_or_re_entered() -> None:
             await asyncio.sleep(0.005)
         # What acted is still configured, and does not act again.
         held.follow({"one": Applet(0.01, ("first",)), "two": Applet(0.01, ("changed",))})
-        assert set(held.registered) == {"one", "two"}
+        assert set(held.registration_times) == {"one", "two"}
         while len(done) < 2:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.05)
         held.follow({})
-        assert held.registered == {}
+        assert held.registration_times == {}
 
     asyncio.run(asyncio.wait_for(run(), 10))
     assert done == [("first",), ("changed",)]

@@ -89,7 +89,7 @@ def type_lines(random: Random, device: Device) -> Device:
     for line in lines_of_each_command(random, session.capabilities, device.hardware.interfaces):
         with suppress(CliError):
             session.execute(line)
-        if session.collecting:
+        if session.is_collecting_banner:
             session.execute("@")
     return device
 
@@ -128,7 +128,7 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
         for text in render(type_lines(Random(seed), Device(chassis))).splitlines():
             line = text.strip()
             below_kept = session.position.mode == INERT and text.startswith(" ")
-            if session.collecting or below_kept or line in ("", "!"):
+            if session.is_collecting_banner or below_kept or line in ("", "!"):
                 session.execute(text)
                 continue
             match = session.parse(line)

@@ -253,11 +253,11 @@ def test_properties_of_a_syntax_are_known_without_parsing(commands: CommandTable
             symbols = {edge.symbol if isinstance(edge.symbol, str) else edge.symbol.name for edge in edges}
             assert symbols == {*syntax.syntax_names(form.text), *([form.form] if form.form != "set" else [])}
             state = automaton.start
-            for word in form.leading:
+            for word in form.leading_keywords:
                 (edge,) = automaton.edges(state)
                 assert edge.symbol == word and not automaton.accepts(state)
                 state = edge.target
-            if len(form.leading) < 2:
+            if len(form.leading_keywords) < 2:
                 following = automaton.edges(state)
                 certain = len(following) == 1 and isinstance(following[0].symbol, str)
                 assert not certain or automaton.accepts(state) or "+" in form.text

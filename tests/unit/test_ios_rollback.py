@@ -131,19 +131,19 @@ def test_timed_change_needs_confirmation() -> None:
     router = FakeRouter()
     command = "configure terminal revert timer 5"
     assert answer_prompt(router, f"{command}\r", command).startswith("%No archive is configured")
-    assert router.revert_at is None
+    assert router.rollback_time is None
     type_lines(router, ARCHIVE)
     before = router.device
     type_lines(router, f"{command}\rhostname R9\rend\r")
-    assert router.revert_at == router.moment + timedelta(minutes=5)
+    assert router.rollback_time == router.moment + timedelta(minutes=5)
     left = answer_prompt(router, "show archive config rollback timer\r", "show archive config rollback timer")
     assert left.splitlines()[-1] == "Time left: 5 minutes"
     type_lines(router, "configure revert timer 7\r")
-    assert router.revert_at == router.moment + timedelta(minutes=7)
+    assert router.rollback_time == router.moment + timedelta(minutes=7)
     type_lines(router, "configure revert now\r")
-    assert router.device == before and router.revert_at is None
+    assert router.device == before and router.rollback_time is None
     type_lines(router, f"{command}\rhostname R9\rend\rconfigure confirm\r")
-    assert router.revert_at is None and router.device.hostname == "R9"
+    assert router.rollback_time is None and router.device.hostname == "R9"
     assert answer_prompt(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
 
 
@@ -182,12 +182,12 @@ def test_reload_is_scheduled_and_cancelled() -> None:
     )
     assert answer_prompt(router, "show reload\r", "show reload") == at
     assert "*** --- SHUTDOWN ABORTED ---" in answer_prompt(router, "reload cancel\r", "reload cancel")
-    assert router.reload_at is None and router.reloads == 0
+    assert router.reload_time is None and router.reloads == 0
     assert answer_prompt(router, "show reload\r", "show reload") == "No reload is scheduled."
     assert answer_prompt(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
     # Unsaved changes are asked about first; without a confirmation nothing is scheduled.
     asked = answer_prompt(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
     assert asked.startswith("\nSystem configuration has been modified. Save? [yes/no]: no\n")
-    assert router.reload_at is None
+    assert router.reload_time is None
     for wrong in ("0", "1:2:3", "soon"):
         assert "Invalid input" in type_lines(router, f"reload in {wrong}\r")

@@ -57,7 +57,7 @@ def test_any_typed_line_is_executed_or_refused(lines: list[str]) -> None:
             assert device == before
         if session.finished:
             break
-    if not session.collecting:
+    if not session.is_collecting_banner:
         assert parse_config(render(device), hardware()) == device
 
 

@@ -59,7 +59,7 @@ def words(config: KernelConfig) -> list[str]:
 
 def test_ios_policy_becomes_commands_with_the_lines_of_its_template() -> None:
     found = kernel_config(TOPOLOGY, "R1", POLICY)
-    assert not found.refused
+    assert not found.refused_actions
     assert found.shapes_lines
     shaper = next(each for each in found.commands if " ".join(each.words).startswith("class add dev eth1 parent 1:1 "))
     assert "rate 2mbit" in " ".join(shaper.words)
@@ -104,14 +104,14 @@ def test_tc_commands_are_unchanged() -> None:
 )
 def test_action_without_equivalent_is_refused_by_name_and_leaves_no_command(line: str, action: str) -> None:
     found = kernel_config(TOPOLOGY, "R1", f"{POLICY}{line}\n")
-    assert [each.note.action for each in found.refused] == [action]
-    assert found.refused[0].line == len(POLICY.splitlines()) + len(line.splitlines())
+    assert [each.note.action for each in found.refused_actions] == [action]
+    assert found.refused_actions[0].line == len(POLICY.splitlines()) + len(line.splitlines())
     assert found.commands == ()
 
 
 def test_interface_lines_without_effect_become_comments() -> None:
     found = kernel_config(TOPOLOGY, "R1", f"{POLICY}interface eth1\n no cdp enable\n")
-    assert not found.refused and words(found) == words(kernel_config(TOPOLOGY, "R1", POLICY))
+    assert not found.refused_actions and words(found) == words(kernel_config(TOPOLOGY, "R1", POLICY))
     assert [each.line.text for each in found.remarks] == ["no cdp enable"]
 
 

@@ -16,7 +16,7 @@ import pytest
 import sample_run
 
 from qoslab.analysis.equivalence import APART, EQUIVALENT, SAME
-from qoslab.analysis.lab_comparison import LabRun, across
+from qoslab.analysis.lab_comparison import LabRun, compare_lab_runs
 from qoslab.analysis.run_analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import ExitStatus, UserError
@@ -68,7 +68,7 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: 
     folder = RunFolder(made)
     outcome = analyse(folder)
     one = LabRun("virtual", folder.manifest(), outcome, tables.read_table(folder, "metrics"))
-    found = across([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.01, 0.001), lab="simulated")])
+    found = compare_lab_runs([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.01, 0.001), lab="simulated")])
     rows = {(each.arm, each.metric): each for each in found.figures}
     share = rows["policed", "police.exceed_share"]
     assert share.margin is not None and share.margin.basis == "half the window"
@@ -81,11 +81,13 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: 
     assert near["goodput.sum"] == round(1 - 1 / 1.01, 4)
 
     invalid = replace(outcome, invalid=frozenset({"policed/1", "policed/2", "policed/3"}))
-    left = across([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.2, 0.001), lab="simulated", outcome=invalid)])
+    left = compare_lab_runs(
+        [repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.2, 0.001), lab="simulated", outcome=invalid)]
+    )
     share = next(each for each in left.figures if each.metric == "police.exceed_share" and each.expected)
     assert share.labs[1].estimate is not None and share.labs[1].estimate.n == 1
     assert share.labs[1].agreement is not None and share.labs[1].agreement.word == APART
-    assert left.contrary >= 1
+    assert left.contradiction_count >= 1
 
 
 class _TagBalance(HTMLParser):

@@ -268,10 +268,10 @@ def test_users_have_passwords_and_privileges(tmp_path: Path) -> None:
     )
 
     async def work(made: VirtualRouter, stack: FakeStack) -> None:
-        assert made.privilege_of("boss", "mine") == 15
-        assert made.privilege_of("guest", "theirs") == 1
-        assert made.privilege_of("boss", "theirs") is None
-        assert made.privilege_of("nobody", "") is None
+        assert made.user_privilege("boss", "mine") == 15
+        assert made.user_privilege("guest", "theirs") == 1
+        assert made.user_privilege("boss", "theirs") is None
+        assert made.user_privilege("nobody", "") is None
         assert made.opens_privileged_mode("labs")
         assert not made.opens_privileged_mode("mine")
 

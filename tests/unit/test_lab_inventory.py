@@ -222,7 +222,7 @@ def test_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -> 
         file = (tmp_path / "rack").with_suffix(suffix)
         file.write_text(text)
         missing = Nodes({"client": HostSettings()}, {"R1": RouterSettings()}, {})
-        return [each.where.removeprefix(str(file)) for each in inventory_obstacles(EXPERIMENT, missing, file)]
+        return [each.location.removeprefix(str(file)) for each in inventory_obstacles(EXPERIMENT, missing, file)]
 
     assert lines("all:\n  children:\n    host:\n      vars: {ansible_user: lab}\n") == [":3:5"]
     assert lines("# mine\nall:\n  children:\n    ios:\n") == [":2:1"]

@@ -103,11 +103,11 @@ def test_used_lab_name_and_unexpected_errors_are_reported() -> None:
     [(signal.SIGKILL, True), (signal.SIGTERM, True), (signal.SIGSEGV, False), (signal.SIGABRT, False)],
 )
 def test_out_of_memory_kill_is_reported(number: signal.Signals, killed: bool) -> None:
-    assert DaemonFailure("R1", -number, "").killed == killed
+    assert DaemonFailure("R1", -number, "").was_killed == killed
 
 
 def test_process_that_ends_is_not_reported_as_killed() -> None:
-    assert not DaemonFailure("R1", 1, "").killed
+    assert not DaemonFailure("R1", 1, "").was_killed
 
 
 SQUATTER = """

@@ -12,7 +12,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import interface_name, short_name
 from qoslab.ios.show.system import show_version
 from qoslab.model.experiment import Node
-from qoslab.platforms import MODELS, platform_of
+from qoslab.platforms import MODELS, node_platform
 
 LATER = [name for name, model in MODELS.items() if model.family == "router" and model.own_software is not None]
 XE = [name for name in LATER if MODELS[name].generations == ("ios-xe",)]
@@ -80,6 +80,6 @@ def test_models_have_release_train_and_image(name: str, release: str, train: str
 )
 def test_model_has_its_generations_only(model: str, generation: Any, refused: bool) -> None:
     node = Node(platform="ios", model=model, generation=generation)
-    problems = list(platform_of(node).check(node))
+    problems = list(node_platform(node).check(node))
     assert bool(problems) == refused
     assert all("generation" in str(each) for each in problems)

@@ -101,7 +101,7 @@ def grid_sections(root: Path) -> list[SweepSection]:
         ended=sample_run.STARTED,
         cells=tuple(cells),
     )
-    return sweep_sections(manifest, map(RunFolder(root).files_of, cells), pd.DataFrame(rows))
+    return sweep_sections(manifest, map(RunFolder(root).counted_cell_files, cells), pd.DataFrame(rows))
 
 
 @pytest.fixture(scope="module")

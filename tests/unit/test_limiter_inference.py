@@ -335,7 +335,7 @@ class TestLimiters:
         found = infer(joined)
         assert found.kind == "marker" and found.burst_bytes is not None
         assert found.burst_bytes.value == pytest.approx(31250, abs=100)
-        (row,) = joined.by_flow().to_dict("records")
+        (row,) = joined.summarise_flows().to_dict("records")
         assert (row["packets"], row["lost"], row["remarked"]) == (5000, 0, int((~conformed).sum()))
 
     def test_counted_layer_is_inferred(self) -> None:
@@ -411,7 +411,7 @@ class TestJoining:
         out = self.time_s + np.where(np.arange(200) % 2, 0.001, 0.003)
         out[[10, 12, 15]] = np.nan
         ports = np.where(np.arange(200) % 2, 7, 9)
-        rows = join(*capture_load(self.time_s, self.size, out, source_port=ports)).by_flow().set_index("flow")
+        rows = join(*capture_load(self.time_s, self.size, out, source_port=ports)).summarise_flows().set_index("flow")
         one, other = rows.loc["0.0.0.1:7 > 0.0.0.2:8"], rows.loc["0.0.0.1:9 > 0.0.0.2:8"]
         assert (one["packets"], one["lost"], other["packets"], other["lost"]) == (100, 1, 100, 2)
         assert (one["delay_ms_max"], other["delay_ms_min"]) == (pytest.approx(1), pytest.approx(3))

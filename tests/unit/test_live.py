@@ -70,7 +70,7 @@ def printed_counters(times: int) -> list[dict[str, Any]]:
 def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
     """Provide a run with a cell that has traffic."""
     folder = RunFolder.create(tmp_path, "policing-vs-shaping")
-    with folder.working(ASKED):
+    with folder.lock_run(ASKED):
         text = ProgressFile(folder.path)
         text.begin(title="Policing <versus> shaping", lab="virtual", cells=2, done=0)
         cell = folder.cell("policed")
@@ -155,22 +155,22 @@ class TestWatchedRun:
     def test_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, answer, cell = going_on
         run = WatchedRun(folder)
-        run.read_new()
+        run.read_new_data()
         assert run.shown_cells() == [] and run.doing["policed/1"].step == "traffic"
         for second in range(3):
             cell.append_counters("R1", counters_reply(second))
-        run.read_new()
+        run.read_new_data()
         (shown,) = page_content(run)["cells"]
         assert [each["title"] for each in shown["classes"]] == [CLASS]
         assert [len(line["x"]) for line in shown["graphs"][0]["data"]] == [2, 2, 2]
         cell.append_counters("R1", counters_reply(3))
-        run.read_new()
+        run.read_new_data()
         assert len(page_content(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
         answer.done(cell.name, valid=False, reasons=["a dog ate it"])
         answer.figures([{"arm": "policed", "metric": "goodput.sum", "measured": 8e5, "verdict": "within"}])
         answer.note("2 of 2")
         answer.end("finished")
-        run.read_new()
+        run.read_new_data()
         page = page_content(run)
         assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
         assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
@@ -185,12 +185,12 @@ class TestWatchedRun:
         readings = printed_counters(3)
         for each in readings[:2]:
             cell.append_reading("R1", each)
-        run.read_new()
-        assert cell.coming.exists()
+        run.read_new_data()
+        assert cell.incoming_folder.exists()
         cell.write_readings("R1", readings)
-        cell.whole()
+        cell.remove_incoming()
         text.done(cell.name, valid=True)
-        run.read_new()
+        run.read_new_data()
         points = next(iter(run.shown_cells()[0].rates.classes.values()))
         assert [point.time_s for point in points] == pytest.approx([2, 4])
 
@@ -200,25 +200,25 @@ class TestWatchedRun:
         monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
         folder, _, _ = going_on
         run = WatchedRun(folder)
-        run.read_new()
-        run.read_new()
+        run.read_new_data()
+        run.read_new_data()
         assert not run.is_over
-        monkeypatch.setattr(folder, "worked_on", lambda: False)
-        run.read_new()
+        monkeypatch.setattr(folder, "is_in_progress", lambda: False)
+        run.read_new_data()
         assert run.state == INTERRUPTED
 
     def test_run_lock_file_marks_a_run_in_progress(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
-        assert not folder.worked_on()
-        with folder.working(ASKED):
-            assert folder.worked_on()
-        assert not folder.worked_on()
+        assert not folder.is_in_progress()
+        with folder.lock_run(ASKED):
+            assert folder.is_in_progress()
+        assert not folder.is_in_progress()
 
     def test_invalid_counters_are_reported(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, _, cell = going_on
         run = WatchedRun(folder)
         cell.append_counters("R1", {"ok": False, "error": "no"})
-        run.read_new()
+        run.read_new_data()
         assert next(run.running_cells()).is_damaged
 
     @pytest.mark.parametrize(
@@ -231,14 +231,14 @@ class TestWatchedRun:
     )
     def test_lines_of_another_version_are_refused(self, tmp_path: Path, line: dict[str, Any], message: str) -> None:
         folder = RunFolder.create(tmp_path, "a")
-        with folder.working(ASKED):
+        with folder.lock_run(ASKED):
             (folder.path / PROGRESS).write_text(json.dumps({"time": "", **line}) + "\n")
             with pytest.raises(UserError, match=message):
-                WatchedRun(folder).read_new()
+                WatchedRun(folder).read_new_data()
 
     def test_run_without_progress_lines_is_refused(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
-        with folder.working(ASKED), pytest.raises(UserError, match=r"found no progress\.jsonl"):
+        with folder.lock_run(ASKED), pytest.raises(UserError, match=r"found no progress\.jsonl"):
             WatchedRun(folder)
 
 
@@ -270,7 +270,7 @@ def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cel
     for second in range(2):
         cell.append_counters("R1", counters_reply(second))
     run = WatchedRun(folder)
-    run.read_new()
+    run.read_new_data()
     assert "policed/1 [/x] \\x1b[2J" in values_at(run, 60)
 
 
@@ -292,7 +292,7 @@ def test_small_terminal_shows_complete_lines(
         for second in range(45):
             cell.append_counters("R1", counters_reply(second))
     run = WatchedRun(folder)
-    run.read_new()
+    run.read_new_data()
     reported = values_at(run, width).splitlines()
     assert len(reported) <= 24 and all(len(line) <= width for line in reported) and "…" not in "".join(reported)
     begins = [number for number, line in enumerate(reported) if line.startswith("policed/")]
@@ -334,7 +334,7 @@ def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.Mon
     with LiveView(metrics=0) as made:
         made.serve(WatchedRun(folder))
         with made.lock:
-            made._run.read_new()
+            made._run.read_new_data()
         yield made
 
 
@@ -366,7 +366,7 @@ class TestServer:
         assert drawn() == 3
         going_on[2].append_counters("R1", counters_reply(4))
         with view.lock:
-            view._run.read_new()
+            view._run.read_new_data()
         assert drawn() == 4
 
     def test_other_users_get_no_live_data(self, view: LiveView) -> None:
@@ -506,7 +506,7 @@ class TestServer:
         def broken() -> None:
             raise RuntimeError("no such thing")
 
-        monkeypatch.setattr(view._run, "read_new", broken)
+        monkeypatch.setattr(view._run, "read_new_data", broken)
         for thread in [each for each in threading.enumerate() if each.name == "live"]:
             thread.join(10)
         assert "a bug in qoslab: RuntimeError: no such" in json.loads(request_page(view.url + "data.json")[1])["error"]

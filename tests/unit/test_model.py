@@ -11,7 +11,7 @@ from qoslab.model.expectations import Expectation
 from qoslab.model.experiment import TCP_PROFILES, Experiment, TcpProfile
 from qoslab.model.metrics import METRICS, QUANTITY_BY_UNIT, as_float, format_value
 from qoslab.model.units import Duration, Percent, QuantityError, Rate, Size
-from qoslab.platforms import hosts_of, routers_of
+from qoslab.platforms import host_names, router_names
 
 
 def experiment(**changes: object) -> Experiment:
@@ -50,12 +50,12 @@ def experiment(**changes: object) -> Experiment:
 def test_arm_inherits_from_the_experiment() -> None:
     whole = experiment()
     plain, own = whole.arms
-    assert [flow.name for flow in whole.flows_of(plain)] == ["t"]
-    assert [flow.name for flow in whole.flows_of(own)] == ["u"]
-    assert whole.tcp_of(plain) == TCP_PROFILES["modern"] == TcpProfile()
-    assert whole.tcp_of(own).congestion_control == "reno"
-    assert [each.template for each in whole.configurations_of(plain)["R1"]] == ["base.j2"]
-    assert [each.template for each in whole.configurations_of(own)["R1"]] == ["base.j2", "police.j2"]
+    assert [flow.name for flow in whole.arm_flows(plain)] == ["t"]
+    assert [flow.name for flow in whole.arm_flows(own)] == ["u"]
+    assert whole.arm_tcp_profile(plain) == TCP_PROFILES["modern"] == TcpProfile()
+    assert whole.arm_tcp_profile(own).congestion_control == "reno"
+    assert [each.template for each in whole.arm_configurations(plain)["R1"]] == ["base.j2"]
+    assert [each.template for each in whole.arm_configurations(own)["R1"]] == ["base.j2", "police.j2"]
     assert whole.arm("own") is own
     with pytest.raises(KeyError):
         whole.arm("other")
@@ -63,14 +63,14 @@ def test_arm_inherits_from_the_experiment() -> None:
 
 def test_arm_may_have_no_traffic() -> None:
     whole = experiment(arms=({"name": "quiet", "traffic": ()},))
-    assert whole.flows_of(whole.arms[0]) == ()
+    assert whole.arm_flows(whole.arms[0]) == ()
 
 
 def test_nodes_have_their_links() -> None:
     whole = experiment()
-    assert routers_of(whole.topology) == ("R1",)
-    assert hosts_of(whole.topology) == ("a", "b")
-    assert [(link.name, near.interface, far.node) for link, near, far in whole.topology.links_of("R1")] == [
+    assert router_names(whole.topology) == ("R1",)
+    assert host_names(whole.topology) == ("a", "b")
+    assert [(link.name, near.interface, far.node) for link, near, far in whole.topology.node_links("R1")] == [
         ("l1", "f", "a"),
         ("l2", "g", "b"),
     ]
@@ -117,8 +117,8 @@ def test_bounds_apply_exactly(
     assert expectation.tolerance == tolerance
     for bound, step in zip(bounds, (-1e-6, 1e-6), strict=True):
         if bound is not None:
-            assert expectation.holds(bound), "bounds are inclusive"
-            assert not expectation.holds(bound + (step * max(1.0, bound)))
+            assert expectation.is_within_bounds(bound), "bounds are inclusive"
+            assert not expectation.is_within_bounds(bound + (step * max(1.0, bound)))
 
 
 def test_ratio_of_two_arms_has_its_own_unit() -> None:

@@ -21,7 +21,7 @@ from qoslab.report import gate
 from qoslab.report.page import build_page, published_tables
 from qoslab.report.view import RunView
 from qoslab.results.baselines import BASELINES, COMPARISON, Baseline, read
-from qoslab.results.sealed_files import sealed, unsealed
+from qoslab.results.sealed_files import add_seal, split_seal
 from qoslab.schema import load_experiment
 
 TOP = Path(__file__).parents[2]
@@ -55,10 +55,10 @@ def test_parameters_select_the_cells() -> None:
 def narrow_run(folder: Path, kept: Path = BEFORE) -> Path:
     """Provide a run of one arm, with the stored values."""
     shutil.copytree(kept, folder)
-    manifest = json.loads(unsealed((folder / "manifest.json").read_bytes())[0])
+    manifest = json.loads(split_seal((folder / "manifest.json").read_bytes())[0])
     manifest["overrides"] = ["--arm policed"]
     manifest["cells"] = [cell for cell in manifest["cells"] if cell["arm"] == "policed"]
-    (folder / "manifest.json").write_bytes(sealed(json.dumps(manifest, indent=2).encode()))
+    (folder / "manifest.json").write_bytes(add_seal(json.dumps(manifest, indent=2).encode()))
     lines = (folder / COMPARISON).read_text().splitlines(keepends=True)
     head = lines[0].split(",").index("arm")
     own = [line for line in lines[1:] if line.split(",")[head] == "policed"]
@@ -98,8 +98,8 @@ def test_averages_over_other_cells_are_not_compared(tmp_path: Path) -> None:
     kept = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated")
     averages = [row for row in kept.rows if row.subject]
     manifest = kept.manifest.model_copy(update={"overrides": ("--only rtt=50ms",)})
-    assert averages and not set(averages) & set(Baseline(manifest, kept.rows).asked_of(kept))
-    assert kept.asked_of(kept) == kept.rows
+    assert averages and not set(averages) & set(Baseline(manifest, kept.rows).requested_rows(kept))
+    assert kept.requested_rows(kept) == kept.rows
 
 
 @pytest.mark.parametrize("where", ["a", "=", " = ", "a = b = c", ", ", "a = b, "])

@@ -68,7 +68,7 @@ def test_passwords_are_not_requested_without_a_terminal(
         words.append("policing-vs-shaping")
     else:
         topology = open_sweep("policing-vs-shaping", [])[1].experiment.topology
-        RestoreState.of(rack).begin(inventory=rack, run=tmp_path / "runs/a", topology=topology)
+        RestoreState.for_inventory(rack).begin(inventory=rack, run=tmp_path / "runs/a", topology=topology)
     done = subprocess.run(
         [str(Path(sys.executable).with_name("qoslab")), *words],
         cwd=tmp_path,

@@ -86,7 +86,7 @@ def test_steps_of_a_cell_are_in_order() -> None:
         assert kinds[0] == "restore"
         assert kinds.index("wait") < kinds.index("prepare") < kinds.index("capture on")
         assert kinds.index("capture on") < kinds.index("traffic") < kinds.index("capture off")
-        if ARTICLE.configurations_of(ARTICLE.arm(cell.arm)):
+        if ARTICLE.arm_configurations(ARTICLE.arm(cell.arm)):
             assert kinds.index("apply") < kinds.index("verify") < kinds.index("wait")
         else:
             assert "apply" not in kinds
@@ -109,11 +109,11 @@ def test_background_traffic_outlasts_the_measured_flows() -> None:
     late = flow.model_copy(update={"name": "late", "start_after": Duration(2_500_000_000)})
     arm = ARTICLE.arms[0].model_copy(update={"traffic": (load, late)})
     whole = round(ARTICLE.duration.seconds) + 3 + BACKGROUND_MARGIN_S
-    assert ARTICLE.duration_of(arm, late) == ARTICLE.duration
-    assert ARTICLE.duration_of(arm, load) == seconds(whole)
+    assert ARTICLE.flow_duration(arm, late) == ARTICLE.duration
+    assert ARTICLE.flow_duration(arm, load) == seconds(whole)
     assert traffic_time(ARTICLE, arm) == seconds(whole)
     alone = arm.model_copy(update={"traffic": (load,)})
-    assert ARTICLE.duration_of(alone, load) == ARTICLE.duration
+    assert ARTICLE.flow_duration(alone, load) == ARTICLE.duration
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qoslab.model.experiment import TCP_PROFILES, Node
-from qoslab.platforms import MODELS, PLATFORMS, SOFTWARE, platform_of
+from qoslab.platforms import MODELS, PLATFORMS, SOFTWARE, node_platform
 from qoslab.platforms.tcp import settings_without_effect
 
 HOST = Node(platform="host")
@@ -18,8 +18,10 @@ LINUX = Node(platform="engine")
 def test_platform_registry_lists_all_platforms() -> None:
     for name, platform in PLATFORMS.items():
         assert platform.name == name
-    assert platform_of(R3725) is PLATFORMS["ios"]
-    roles = {node.model or node.platform: platform_of(node).ansible_role(node) for node in (HOST, R3725, SWITCH, LINUX)}
+    assert node_platform(R3725) is PLATFORMS["ios"]
+    roles = {
+        node.model or node.platform: node_platform(node).ansible_role(node) for node in (HOST, R3725, SWITCH, LINUX)
+    }
     assert roles == {"host": None, "3725": "ios", "3750G": "ios_switch", "engine": "engine_router"}
 
 
@@ -38,7 +40,7 @@ def test_platform_registry_lists_all_platforms() -> None:
     ],
 )
 def test_platform_has_a_generation(node: Node, generation: str | None) -> None:
-    assert platform_of(node).generation(node) == generation
+    assert node_platform(node).generation(node) == generation
 
 
 @pytest.mark.parametrize("platform", ["ios", "engine"])
@@ -47,10 +49,10 @@ def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: 
     node = Node.model_validate({"platform": platform, "model": model})
     for interface in MODELS[model].interfaces:
         for framing in ("ethernet", "ppp", "hdlc"):
-            problem = platform_of(node).interface_problem(node, interface.name, framing)
+            problem = node_platform(node).interface_problem(node, interface.name, framing)
             assert (problem is None) == (framing in interface.framings)
-        assert interface.name in (platform_of(node).interfaces(node) or ())
-    assert platform_of(node).interface_problem(node, "FastEthernet9/9", "ethernet") is not None
+        assert interface.name in (node_platform(node).interfaces(node) or ())
+    assert node_platform(node).interface_problem(node, "FastEthernet9/9", "ethernet") is not None
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: 
     ],
 )
 def test_platform_provides_its_interfaces(node: Node, interface: str, framing: str, right: bool) -> None:
-    assert (platform_of(node).interface_problem(node, interface, framing) is None) == right
+    assert (node_platform(node).interface_problem(node, interface, framing) is None) == right
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_platform_provides_its_interfaces(node: Node, interface: str, framing: s
     ],
 )
 def test_platform_accepts_its_node_keys(node: Node, keys: list[str]) -> None:
-    assert [problem.key for problem in platform_of(node).check(node)] == keys
+    assert [problem.key for problem in node_platform(node).check(node)] == keys
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)

@@ -15,7 +15,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from qoslab import cli, conformance
-from qoslab.analysis.metric_functions import functions_of
+from qoslab.analysis.metric_functions import metric_functions
 from qoslab.analysis.missing import Missing
 from qoslab.exchange.plugin_figures import FIGURES
 from qoslab.model.metrics import METRICS
@@ -120,7 +120,7 @@ def test_figure_of_a_plugin_is_completed(acme: None) -> None:
 
 
 def test_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> None:
-    (function,) = [each for each in functions_of("flows") if "acme.fails" in each.names]
+    (function,) = [each for each in metric_functions("flows") if "acme.fails" in each.names]
     selection = SimpleNamespace(rows=tables.plain("flows", [{"stream": 1}]))
     ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
     assert name == "acme.fails"

@@ -15,7 +15,7 @@ from levels import long_cases
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.expectations import Expectation, resolve_expectation
 from qoslab.model.experiment import Experiment
-from qoslab.model.matrix import cells_of
+from qoslab.model.matrix import arm_combinations
 from qoslab.schema import load_experiment, published_figures
 from qoslab.schema.published import COLUMNS
 
@@ -36,7 +36,7 @@ def expected(experiment: Experiment) -> list[Expectation]:
     found: list[Expectation] = []
     for each in experiment.compare.expectations:
         arm = experiment.arm(each.arms[0])
-        cells = cells_of(experiment.matrix_of(arm), arm.name)
+        cells = arm_combinations(experiment.arm_matrix(arm), arm.name)
         found += resolve_expectation(each, experiment.compare.quantities, cells, experiment.duration)
     return found
 
@@ -110,7 +110,11 @@ def test_unreproduced_values_are_explained(name: str) -> None:
     silent = []
     for each in expected(experiment):
         figure = known.get((each.arm, each.metric, each.selection))
-        if figure is not None and not each.holds(figure.value, uncertain=figure.resolution / 2) and not each.explained:
+        if (
+            figure is not None
+            and not each.is_within_bounds(figure.value, uncertain=figure.resolution / 2)
+            and not each.explained
+        ):
             silent.append(f"{each.arm} {each.metric} {each.selection}: {figure.value:g}, expected {each.tolerance}")
     assert not silent
 
@@ -121,7 +125,9 @@ def test_prediction_is_within_its_own_bounds(name: str) -> None:
     if experiment.compare is None:
         return
     for each in expected(experiment):
-        assert each.prediction is None or each.holds(each.prediction), f"{each.arm} {each.metric} {each.selection}"
+        assert each.prediction is None or each.is_within_bounds(each.prediction), (
+            f"{each.arm} {each.metric} {each.selection}"
+        )
         assert each.prediction is None or each.reason, f"{each.arm} {each.metric}: nothing says why"
 
 
@@ -167,7 +173,7 @@ def test_tables_have_all_columns(path: Path) -> None:
 
 def test_grid_has_the_scenarios_of_the_slides() -> None:
     experiment = loaded("tcp-friendly-policer")
-    cells = list(cells_of(experiment.matrix_of(experiment.arm("grid")), "grid"))
+    cells = list(arm_combinations(experiment.arm_matrix(experiment.arm("grid")), "grid"))
     various = {name: {str(cell[name]) for cell in cells} for name in ("rtt", "link", "pir", "connections")}
     assert [len(values) for values in various.values()] == [3, 3, 5, 4]
     assert len(cells) == 180
@@ -225,9 +231,9 @@ def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
         compare = loaded(name).compare
         assert compare is not None
         found = [each for each in compare.averages if f"average {each.title}" == reference]
-        return bool(found) and all(each.holds(value, value, value) for each in found)
+        return bool(found) and all(each.is_within_bounds(value, value, value) for each in found)
     bounds = named(reference, name)
-    return bool(bounds) and all(each.holds(value, uncertain=uncertain) for each in bounds)
+    return bool(bounds) and all(each.is_within_bounds(value, uncertain=uncertain) for each in bounds)
 
 
 def test_minimum_number_of_values_is_compared() -> None:

@@ -14,7 +14,7 @@ from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply_config
 from qoslab.model.experiment import Experiment, Node, probe_target
 from qoslab.plan import make_plan
-from qoslab.platforms import PLATFORMS, platform_of
+from qoslab.platforms import PLATFORMS, node_platform
 from qoslab.platforms.base import TC_COMMANDS
 from qoslab.results import Cell
 from qoslab.run.cell.probes import PROBERS, Setting, reserved_ports
@@ -116,7 +116,7 @@ def test_plan_shows_probes() -> None:
 def test_every_platform_with_probes_has_a_prober() -> None:
     """Probes of a router with tc commands are refused (`test_tc_templates`)."""
     assert set(PROBERS) == {platform.access for platform in PLATFORMS.values()} - {TC_COMMANDS}
-    assert platform_of(Node(platform="host")).access in PROBERS
+    assert node_platform(Node(platform="host")).access in PROBERS
 
 
 def test_each_operation_has_its_own_lines() -> None:

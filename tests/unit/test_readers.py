@@ -105,7 +105,7 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
     cell = folder.open().cells[0]
     (cell.path / EXPERIMENT).write_text("{")
     with pytest.raises(Exception) as alone:
-        readings_of(folder).of(cell)
+        readings_of(folder).cell_content(cell)
     readings = readings_of(folder)
     of_helper_alone(readings, [cell])
     assert readings.lacks(cell)
@@ -113,7 +113,7 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
     read(readings, [cell, *folder.open().cells[1:]], 1)
     assert readings.lacks(cell)
     with pytest.raises(type(alone.value)) as helped:
-        readings.of(cell)
+        readings.cell_content(cell)
     assert str(helped.value) == str(alone.value)
 
 

@@ -9,7 +9,7 @@ from qoslab.results.redaction import Redaction
 
 def test_known_values_are_hidden_and_similar_words_stay() -> None:
     redaction = Redaction(["correct horse", "lab", None, ""])
-    assert redaction.masked("it said: xcorrect horsex") == "it said: x<removed>x"
+    assert redaction.mask("it said: xcorrect horsex") == "it said: x<removed>x"
     # A short one only if a secret stands: hosts and arms may be called the same.
     text = 'host lab: {"password": "lab", "labels": "lab"} Password: lab secret=label'
     assert redaction.hidden(text) == text.replace('"password": "lab"', '"password": "<removed>"').replace(
@@ -24,11 +24,11 @@ def test_redacted_json_stays_valid() -> None:
 
 
 def test_unlisted_ios_secrets_are_hidden() -> None:
-    assert Redaction().masked("line\nenable secret 5 $1$abcd$efgh\n") == "line\nenable secret 5 <removed>\n"
+    assert Redaction().mask("line\nenable secret 5 $1$abcd$efgh\n") == "line\nenable secret 5 <removed>\n"
 
 
 def test_longer_secret_with_a_common_prefix_is_hidden_completely() -> None:
-    assert Redaction(["swordfish", "swordfish-2"]).masked("swordfish-2 swordfish") == "<removed> <removed>"
+    assert Redaction(["swordfish", "swordfish-2"]).mask("swordfish-2 swordfish") == "<removed> <removed>"
 
 
 def test_earlier_secrets_stay_hidden() -> None:

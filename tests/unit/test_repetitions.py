@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from sample_run import EXPERIMENT, make_run, reseal
 
-from qoslab.analysis import analyse, enough
+from qoslab.analysis import analyse, stopping_reason
 from qoslab.cli import command_group
 from qoslab.errors import UserError
 from qoslab.model.experiment import StoppingRule
@@ -62,18 +62,18 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
 
 def test_agreeing_repetitions_meet_the_stopping_rule(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.01, 0.99)
-    why = enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"])
+    why = stopping_reason(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"])
     assert "after 3 repetitions" in why and "within 5 %" in why
 
 
 def test_differing_repetitions_do_not_meet_the_stopping_rule(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.4, 0.6)
-    assert enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
+    assert stopping_reason(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
 
 
 def test_invalid_repetitions_do_not_count(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.0, 1.0, valid=False)
-    assert enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
+    assert stopping_reason(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
     comparison = analyse(run).comparison
     row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
     assert (row["n"], row["excluded"]) == (1, 2)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from browser import open_browser as chromium
 from qoslab.analysis import analyse
-from qoslab.analysis.charts import DARK, class_graph, ink_on, overlay_graph, scale_colour
+from qoslab.analysis.charts import DARK, class_graph, contrasting_ink, overlay_graph, scale_colour
 from qoslab.analysis.series import class_rates, flow_throughput, means_until
 from qoslab.cli import main
 from qoslab.cli.result_table import print_outcome
@@ -90,8 +90,8 @@ class TestWords:
         assert text.difference(measured, published, unit).replace("\xa0", " ") == message  # type: ignore[arg-type]
 
     def test_numbers_and_units_stay_on_one_line(self) -> None:
-        assert text.bound("93 Mb/s to 95.5 Mb/s") == "93\xa0Mb/s to 95.5\xa0Mb/s"
-        assert text.bound("1 to 3") == "1 to 3"
+        assert text.bind_unit("93 Mb/s to 95.5 Mb/s") == "93\xa0Mb/s to 95.5\xa0Mb/s"
+        assert text.bind_unit("1 to 3") == "1 to 3"
         assert text.figure(math.nan, "b/s") == "–"
         assert text.figure(math.inf, "ratio") == "∞"
 
@@ -432,7 +432,7 @@ class TestReaders:
             return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
         colour = scale_colour(share)
-        darker, lighter = sorted((luminance(colour), luminance(ink_on(colour))))
+        darker, lighter = sorted((luminance(colour), luminance(contrasting_ink(colour))))
         assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 

@@ -44,7 +44,7 @@ def sections(tmp_path: Path) -> list[SweepSection]:
     capture.parent.mkdir(parents=True)
     capture.touch()
     manifest = Manifest(experiment=experiment, published=(), started=STARTED, ended=STARTED, cells=tuple(cells))
-    return sweep_sections(manifest, map(folder.files_of, cells), pd.DataFrame(rows))
+    return sweep_sections(manifest, map(folder.counted_cell_files, cells), pd.DataFrame(rows))
 
 
 def test_map_has_ordered_parameters_and_gaps(sections: list[SweepSection]) -> None:

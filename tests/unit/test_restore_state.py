@@ -25,7 +25,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def begin_state(inventory: Path) -> RestoreState:
-    state = RestoreState.of(inventory)
+    state = RestoreState.for_inventory(inventory)
     state.begin(inventory=inventory, run=inventory.parent / "runs/a", topology=TOPOLOGY)
     return state
 
@@ -44,14 +44,14 @@ def test_pushed_configurations_are_recorded_in_order(inventory: Path) -> None:
         state.push("R1", f"hostname a{number}\n")
         state.push("R1.pushed", "another router")
     state.release()
-    later = RestoreState.of(inventory)
+    later = RestoreState.for_inventory(inventory)
     assert later.exists()
-    assert later.pushed("R1") == [f"hostname a{number}\n" for number in range(11)]
-    later.forget_but_last("R1")
-    assert later.pushed("R1") == ["hostname a10\n"]
+    assert later.pushed_configurations("R1") == [f"hostname a{number}\n" for number in range(11)]
+    later.forget_earlier_pushes("R1")
+    assert later.pushed_configurations("R1") == ["hostname a10\n"]
     assert later.read_owner().topology == TOPOLOGY
     later.remove()
-    assert not RestoreState.of(inventory).exists()
+    assert not RestoreState.for_inventory(inventory).exists()
 
 
 def test_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> None:
@@ -61,12 +61,12 @@ def test_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> None:
     assert "were not restored after the run " in found.value.message
     assert found.value.hint == f"Restore them: qoslab lab rescue {inventory}"
     # Refusing leaves the way free.
-    RestoreState.of(inventory).lock_routers()
+    RestoreState.for_inventory(inventory).lock_routers()
 
 
 def test_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
-    state = RestoreState.of(inventory)
+    state = RestoreState.for_inventory(inventory)
     state.lock_routers()
     (state.folder / ".about.json.new").touch()
     assert main(["lab", "rescue", str(inventory)]) == 2
@@ -80,21 +80,21 @@ def test_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.Cap
 def test_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = begin_state(inventory)
     state.push("R1", "hostname a\n")
-    state.keep_countdowns({"R1": "archive"})
-    state.keep_mark("the run of alice")
+    state.save_countdowns({"R1": "archive"})
+    state.save_run_locks("the run of alice")
     (state.folder / "restore").mkdir()
 
     def cut_off(folder: Path, **_: object) -> None:
         # Nobody begins in what is being removed.
         with pytest.raises(UserError, match="another process is in progress on these routers"):
-            RestoreState.of(inventory).lock_routers()
+            RestoreState.for_inventory(inventory).lock_routers()
 
     with monkeypatch.context() as patch:
         patch.setattr("qoslab.run.devices.state.shutil.rmtree", cut_off)
         state.remove()
-    assert not RestoreState.of(inventory).exists()
+    assert not RestoreState.for_inventory(inventory).exists()
     later = begin_state(inventory)
-    assert (later.pushed("R1"), later.rollback_timers(), later.mark()) == ([], {}, "")
+    assert (later.pushed_configurations("R1"), later.rollback_timers(), later.mark()) == ([], {}, "")
     assert sorted(each.name for each in later.folder.iterdir()) == ["about.json", "lock"]
 
 
@@ -110,19 +110,19 @@ def test_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, monke
 
     flock = fcntl.flock
     monkeypatch.setattr("qoslab.run.devices.state.fcntl.flock", once_removed)
-    later = RestoreState.of(inventory)
+    later = RestoreState.for_inventory(inventory)
     later.lock_routers()
     assert taken == [0, 1]
     with pytest.raises(UserError, match="another process is in progress"):
-        RestoreState.of(inventory).lock_routers()
+        RestoreState.for_inventory(inventory).lock_routers()
 
 
 def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
     state = begin_state(inventory)
     with pytest.raises(UserError, match=r"the run .*/runs/a \(.*\) is in progress on these routers"):
-        RestoreState.of(inventory).lock_routers()
+        RestoreState.for_inventory(inventory).lock_routers()
     state.release()
-    RestoreState.of(inventory).lock_routers()
+    RestoreState.for_inventory(inventory).lock_routers()
 
 
 def test_unreadable_state_is_named_with_its_path(inventory: Path) -> None:

@@ -155,7 +155,7 @@ def test_records_survive_a_round_trip(tmp_path: Path) -> None:
     assert not run.manifest().valid
     assert [(cell.arm, cell.repetition) for cell in run.open().cells] == [("policed", 1), ("policed", 2), ("free", 1)]
     assert run.open().cells[0].record() == record()
-    assert record().traffic_started == NOW
+    assert record().traffic_start == NOW
 
 
 def test_times_count_from_the_planned_start_of_traffic() -> None:
@@ -167,8 +167,8 @@ def test_times_count_from_the_planned_start_of_traffic() -> None:
     later = first.model_copy(update=late)
     first = first.model_copy(update={"started": NOW + timedelta(seconds=2), "start_after_s": 2.0})
     for flows in ((first, later), (later, first)):
-        assert record().model_copy(update={"flows": flows}).traffic_started == NOW
-    assert record().model_copy(update={"flows": ()}).traffic_started is None
+        assert record().model_copy(update={"flows": flows}).traffic_start == NOW
+    assert record().model_copy(update={"flows": ()}).traffic_start is None
 
 
 @pytest.mark.parametrize(("version", "message"), [(4, "newer"), (2, "older"), ("x", "older")])
@@ -244,7 +244,7 @@ def test_observations_of_unusual_commands_have_safe_file_names(tmp_path: Path) -
     path = cell.observation("R1", "during", "show policy-map interface  FastEthernet0/1")
     assert path.name == "during.show-policy-map-interface-FastEthernet0_1"
     cell.write(path.with_name(path.name + ".json"), '{"unparsed": "no parser"}')
-    assert cell.files().parsed("R1", "during", "show policy-map interface FastEthernet0/1") is None
+    assert cell.files().parsed_output("R1", "during", "show policy-map interface FastEthernet0/1") is None
 
 
 def test_health_gives_reasons_for_invalid_values() -> None:

@@ -72,15 +72,15 @@ def test_confirmed_commit_is_preferred(device: FakeDevice, proxies: AccessProxie
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "archive"}
     router = device.router
-    assert router.revert_at == router.moment + timedelta(minutes=7)
+    assert router.rollback_time == router.moment + timedelta(minutes=7)
     before = router.reverted_to
     # Renewed, it leads to the same configuration, at a later time.
     router.moment += timedelta(minutes=5)
     configured(device, "policy-map P")
     guard.arm(MINUTE)
-    assert router.revert_at == router.moment + timedelta(minutes=7) and router.reverted_to == before
+    assert router.rollback_time == router.moment + timedelta(minutes=7) and router.reverted_to == before
     guard.disarm()
-    assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
+    assert router.rollback_time is None and guard.armed == {} and "P" in router.device.policy_maps
 
 
 def test_restart_method_is_used_if_no_configuration_is_lost(device: FakeDevice, proxies: AccessProxies) -> None:
@@ -95,18 +95,18 @@ def test_restart_method_is_used_if_no_configuration_is_lost(device: FakeDevice, 
         "  reload: it has unsaved changes that a reload would remove (write memory)"
     )
     assert "qoslab_rollback: none" in found.value.hint
-    assert router.reload_at is None and guard.armed == {}
+    assert router.reload_time is None and guard.armed == {}
     type_lines(router, "write memory\r")
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"}
-    assert router.reload_at == router.moment + timedelta(minutes=70)
+    assert router.reload_time == router.moment + timedelta(minutes=70)
     # What the run changes in the meantime is not saved by renewing.
     configured(device, "policy-map P")
     saved = router.startup
     guard.arm(MINUTE)
-    assert router.reload_at is not None and router.startup == saved
+    assert router.reload_time is not None and router.startup == saved
     guard.disarm()
-    assert router.reload_at is None and router.reloads == 0
+    assert router.reload_time is None and router.reloads == 0
 
 
 def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessProxies) -> None:
@@ -182,12 +182,12 @@ def test_requested_rollback_method_is_used_or_refused(device: FakeDevice, proxie
     type_lines(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
         rollback(proxies, 5, "archive").arm(MINUTE)
-    assert device.router.reload_at is None
+    assert device.router.reload_time is None
     guard = rollback(proxies, 5, "none")
     guard.arm(MINUTE)
     guard.arm(MINUTE)
     guard.disarm()
-    assert device.router.reload_at is None and device.router.revert_at is None
+    assert device.router.reload_time is None and device.router.rollback_time is None
 
 
 @pytest.mark.parametrize(
@@ -207,13 +207,13 @@ def test_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessP
     # It is refused at once, since it would end in the middle of the longest cell.
     with pytest.raises(UserError, match=r"archive: its maximum is 120 min, but the longest cell needs 121 min$"):
         RollbackTimers(proxies.ask, {"R1": wanted}, longest).arm(MINUTE)
-    assert router.revert_at is None
+    assert router.rollback_time is None
     guard = RollbackTimers(proxies.ask, {"R1": replace(wanted, rollback=None)}, longest)
     type_lines(router, "write memory\r")
     guard.arm(MINUTE)
-    assert guard.armed == {"R1": "reload"} and router.reload_at == router.moment + timedelta(minutes=2)
+    assert guard.armed == {"R1": "reload"} and router.reload_time == router.moment + timedelta(minutes=2)
     guard.arm(longest)
-    assert router.reload_at == router.moment + timedelta(minutes=121)
+    assert router.reload_time == router.moment + timedelta(minutes=121)
     guard.disarm()
 
 
@@ -221,7 +221,7 @@ def test_scheduled_restart_can_be_days_ahead(device: FakeDevice, proxies: Access
     type_lines(device.router, "write memory\r")
     guard = RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
-    assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
+    assert device.router.reload_time == device.router.moment + timedelta(hours=40, minutes=30)
     with pytest.raises(UserError, match="reload: its maximum is 34560 min"):
         RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("576 h")).arm(MINUTE)
 
@@ -322,6 +322,6 @@ def test_started_timers_are_stopped_if_another_cannot_start(device: FakeDevice, 
             guard = rollback(proxies, 7, None, "reload")
             with pytest.raises(UserError, match="R2 cannot roll back by itself"):
                 guard.arm(MINUTE)
-            assert guard.armed == {"R1": "archive"} and device.router.revert_at is not None
+            assert guard.armed == {"R1": "archive"} and device.router.rollback_time is not None
             guard.disarm()
-    assert guard.armed == {} and device.router.revert_at is None and other.router.reload_at is None
+    assert guard.armed == {} and device.router.rollback_time is None and other.router.reload_time is None

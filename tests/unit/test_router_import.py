@@ -171,7 +171,7 @@ def test_ipv6_addresses_and_routes_are_in_the_topology(tmp_path: Path) -> None:
 def test_overlapping_subnets_of_vrfs_keep_their_policies(tmp_path: Path) -> None:
     made = import_files_of(tmp_path, {"a.txt": ODD["mpls pe"]})
     (router,) = made.network.routers.values()
-    blue = router.find_attached("GigabitEthernet0/2.200")
+    blue = router.find_attached_interface("GigabitEthernet0/2.200")
     assert blue is not None and str(blue.address) == "192.0.2.1/30"
     assert any("of VRF BLUE, used in another VRF" in note for note in router.notes)
 

@@ -24,7 +24,7 @@ from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_methods import ROLLBACK_METHODS
 from qoslab.run.real.access.rollback_timer import RollbackTimers
-from qoslab.run.real.access.run_lock import UNLOCK_LINES, RunLocks, lock_owner, refuse_locked, remove_lock
+from qoslab.run.real.access.run_lock import UNLOCK_LINES, RunLocks, lock_owner, refuse_locked_routers, remove_lock
 from qoslab.run.real.rescue import restore_routers
 
 MINUTE = Duration.parse("60 s")
@@ -60,14 +60,14 @@ def test_run_locks_a_router_and_leaves_nothing(device: FakeDevice, proxies: Acce
     guard.arm(MINUTE)
     (during,) = proxies.ask("R1", "show running-config")
     assert lock_owner(proxies.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
-    assert kept == [ALICE] and device.router.reload_at is not None
+    assert kept == [ALICE] and device.router.reload_time is not None
     # It is no change of somebody else's, and the countdown is begun again for the next cell all the same.
     assert unrestored_lines(before, during, [], MODELS["3725"].hardware()) == []
     guard.arm(MINUTE)
     assert kept == [ALICE]
     guard.disarm()
     assert proxies.ask("R1", "show running-config") == [before]
-    assert device.router.reload_at is None and "alias" not in (device.router.startup or "")
+    assert device.router.reload_time is None and "alias" not in (device.router.startup or "")
 
 
 def test_run_lock_stays_until_the_rollback_timer_is_stopped(device: FakeDevice, proxies: AccessProxies) -> None:
@@ -89,7 +89,7 @@ def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, p
     type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, ALICE).arm(MINUTE)
     second = marks(proxies, "the run of bob")
-    for refused in (lambda: second.arm(MINUTE), lambda: refuse_locked(proxies.ask, ["R1"])):
+    for refused in (lambda: second.arm(MINUTE), lambda: refuse_locked_routers(proxies.ask, ["R1"])):
         with pytest.raises(UserError) as found:
             refused()
         assert found.value.message == f"R1 is locked by another run: {ALICE}"
@@ -99,7 +99,7 @@ def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, p
     assert lock_owner(proxies.ask, "R1") == ALICE
     remove_lock(proxies.ask, "R1", ALICE)
     assert lock_owner(proxies.ask, "R1") == ""
-    refuse_locked(proxies.ask, ["R1"])
+    refuse_locked_routers(proxies.ask, ["R1"])
 
 
 def test_overwritten_run_lock_is_detected_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
@@ -122,8 +122,8 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     reached |= {"ansible_user": USER, "ansible_password": PASSWORD, "ansible_become_password": ENABLE}
     inventory.write_text(json.dumps({"all": {"children": {"ios": {"hosts": {"R1": reached}}}}}))
     state = begin_state(inventory)
-    state.keep_countdowns({"R1": "reload"})
-    state.keep_mark(ALICE)
+    state.save_countdowns({"R1": "reload"})
+    state.save_run_locks(ALICE)
     state.release()
     return inventory, state
 
@@ -145,7 +145,7 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
             restore_routers(inventory, pytest.fail)
     assert state.exists() and state.rollback_timers() == {"R1": "reload"} and lock_owner(proxies.ask, "R1") == ALICE
     assert restore_routers(inventory, pytest.fail) is not None
-    assert not state.exists() and device.router.reload_at is None and lock_owner(proxies.ask, "R1") == ""
+    assert not state.exists() and device.router.reload_time is None and lock_owner(proxies.ask, "R1") == ""
 
 
 @pytest.mark.long
@@ -159,6 +159,6 @@ def test_rescue_leaves_a_router_locked_by_another_run(
     with pytest.raises(UserError) as found:
         restore_routers(inventory, pytest.fail)
     assert found.value.message == "R1 is locked by another run: the run of bob"
-    assert device.router.reload_at is not None and lock_owner(proxies.ask, "R1") == "the run of bob"
+    assert device.router.reload_time is not None and lock_owner(proxies.ask, "R1") == "the run of bob"
     assert state.exists() and state.mark() == ALICE
     state.lock_routers()

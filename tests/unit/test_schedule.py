@@ -115,7 +115,7 @@ def test_every_cell_runs_once_within_the_parallel_limit(tmp_path: Path) -> None:
     assert sorted(name for _, name in fake.ran) == sorted(cell.name for cell in fake.plan.cells)
     assert 1 < fake.most <= 3
     assert len({number for number, _ in fake.ran}) > 3, "labs were made ready while others had traffic"
-    assert not fake.schedule.has_more()
+    assert not fake.schedule.has_remaining_cells()
 
 
 def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

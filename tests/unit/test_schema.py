@@ -118,7 +118,7 @@ def test_overrides_can_change_every_key() -> None:
     assert [link.rate for link in experiment.topology.links] == [Rate.parse("100 Mb/s"), Rate.parse("10 Mb/s")]
     assert experiment.topology.links[0].delay == Duration.parse("5 ms")
     assert experiment.arm("policed").configure["R1"].variables["cir"] == 2_000_000
-    assert experiment.tcp_of(experiment.arm("shaped")).sack is False
+    assert experiment.arm_tcp_profile(experiment.arm("shaped")).sack is False
     assert experiment.observe[0].when == ("after",)
 
 
@@ -235,7 +235,9 @@ def test_published_values_of_the_article_are_read() -> None:
     for each in experiment.compare.expectations:
         for expectation in resolve_expectation(each, experiment.compare.quantities, [{}], experiment.duration):
             published = figures.get((expectation.arm, expectation.metric))
-            if published is not None and not expectation.holds(published.value, uncertain=published.resolution / 2):
+            if published is not None and not expectation.is_within_bounds(
+                published.value, uncertain=published.resolution / 2
+            ):
                 outside.append(expectation.metric)
     assert outside == [
         "police.conformed_packets @ conformed_bytes 1992832 B",

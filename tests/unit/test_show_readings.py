@@ -16,10 +16,10 @@ from levels import example_count
 from qoslab.analysis.at_instant import APART_S
 from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
-from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
+from qoslab.analysis.estimates import Estimate, estimate_error, passed_bytes
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.raw import Row
-from qoslab.analysis.show_readings import continued, instants, last_counted, reading_rows
+from qoslab.analysis.show_readings import instants, last_common_time_ns, reading_rows, unwrap_counters
 from qoslab.errors import DeviceError
 from qoslab.genie import mls_qos
 from qoslab.genie.queueing import parse_queue
@@ -168,7 +168,7 @@ class TestSampler:
             sampler.ready()
             assert len(router.asked) == 6
             sampler.start(time.monotonic())
-        (record,) = sampler.keep().values()
+        (record,) = sampler.save_readings().values()
         assert router.asked[6:] == [interface, LOAD]
         assert record.commands == (interface, LOAD) and record.readings == 2 and record.busy_max_percent == 12
         kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).files().readings("R1"))
@@ -179,7 +179,7 @@ class TestSampler:
         router = SilentRouter({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
         with self.sampler(router, tmp_path) as sampler:
             sampler.ready()
-        sampler.keep()
+        sampler.save_readings()
         assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
 
     def test_no_reading_follows_a_failed_first_one(self, tmp_path: Path) -> None:
@@ -322,18 +322,18 @@ class TestRows:
         policy, interface = "show policy-map interface", "show interfaces Serial0/0"
         statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
         read = [reading(each, {}, at_s) for each, at_s in ((policy, 3.0), (interface, 2.0), (statistics, 4.0))]
-        assert last_counted(read) == 2 * SECOND
-        assert last_counted([*read, reading(interface, {}, 5.0)]) == 3 * SECOND
+        assert last_common_time_ns(read) == 2 * SECOND
+        assert last_common_time_ns([*read, reading(interface, {}, 5.0)]) == 3 * SECOND
         # In any order of storage; and others count nothing.
         others = [reading(each, {}, 1.0) for each in (LOAD, "show queue Serial0/0", "show interfaces")]
-        assert last_counted([reading(interface, {}, 5.0), *read, *others]) == 3 * SECOND
-        assert last_counted([reading(policy, {}, 6.0), *read[1:], reading(interface, {}, 7.0)]) == 4 * SECOND
+        assert last_common_time_ns([reading(interface, {}, 5.0), *read, *others]) == 3 * SECOND
+        assert last_common_time_ns([reading(policy, {}, 6.0), *read[1:], reading(interface, {}, 7.0)]) == 4 * SECOND
         # What could not be read was not read.
-        assert last_counted([*read, reading(policy, {"unparsed": "why"}, 9.0)]) == 2 * SECOND
-        assert last_counted([reading(policy, {"unparsed": "why"}, 9.0), *read[1:]]) == 0
-        assert last_counted([]) == last_counted(others) == 0
+        assert last_common_time_ns([*read, reading(policy, {"unparsed": "why"}, 9.0)]) == 2 * SECOND
+        assert last_common_time_ns([reading(policy, {"unparsed": "why"}, 9.0), *read[1:]]) == 0
+        assert last_common_time_ns([]) == last_common_time_ns(others) == 0
         between = reading(policy, {}, 1.0) | {"before_ns": 3, "after_ns": 6}
-        assert last_counted([between]) == 4
+        assert last_common_time_ns([between]) == 4
 
     def test_empty_output_has_no_rows(self) -> None:
         statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
@@ -392,7 +392,9 @@ class TestRows:
         lines = {("R1", "A"): Line(1e11, 24)}
         rows = [row("A", 1.0, 4_000_000_000, 7), row("B", 1.0, 5, 2**32 - 1), row("A", 2.0, 100, 8)]
         rows += [row("B", 2.0, 6, 0), row("A", 3.0, 4_200_000_000, None), row("A", 4.0, 100, 9)]
-        found = [(each["interface"], each["input_bytes"], each["output_bytes"]) for each in continued(rows, lines)]
+        found = [
+            (each["interface"], each["input_bytes"], each["output_bytes"]) for each in unwrap_counters(rows, lines)
+        ]
         assert found == [
             ("A", 4_000_000_000, 7),
             ("B", 5, 2**32 - 1),
@@ -531,7 +533,7 @@ class TestEstimates:
         found = self.figures(1500)
         passed, dropped = found["class.passed"], found["class.dropped"]
         assert passed == pytest.approx(30 * 1500 * 8) and dropped == pytest.approx(10 * 1500 * 8)
-        assert isinstance(passed, Estimate) and 0 < error_of(passed) < 0.02 * passed
+        assert isinstance(passed, Estimate) and 0 < estimate_error(passed) < 0.02 * passed
         assert found["class.line_share"] == pytest.approx(30 * 1503 * 8 / 2e6)
 
     def test_value_with_a_loose_bound_is_missing(self) -> None:
@@ -541,5 +543,7 @@ class TestEstimates:
         assert "R1 Serial0/0 output A: its readings only show that it is between" in found["class.passed"]
 
     def test_slow_readings_make_a_rate_uncertain(self) -> None:
-        assert error_of(self.figures(1500, 0.1)["class.offered"]) > error_of(self.figures(1500)["class.offered"])  # type: ignore[arg-type]
+        assert estimate_error(self.figures(1500, 0.1)["class.offered"]) > estimate_error(
+            self.figures(1500)["class.offered"]
+        )  # type: ignore[arg-type]
         assert isinstance(self.figures(1500, 0.6)["class.offered"], Missing)

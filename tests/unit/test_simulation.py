@@ -271,7 +271,7 @@ def test_duration_of_simulated_cells_is_learnt(tmp_path: Path) -> None:
     summaries = []
     for number, cell in enumerate(plan.cells):
         task = make_task(cell, VERSIONS)
-        place = folder.cell_of(task.identity)
+        place = folder.cell_folder(task.identity)
         started = f"2026-11-21T11:00:00.{100 * number:06d}Z"
         step = Step.model_validate({"name": SIMULATION, "started": started, "ended": "2026-11-21T11:00:02Z"})
         place.write_record(

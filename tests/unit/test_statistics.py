@@ -23,7 +23,7 @@ from qoslab.analysis.statistics import (
     estimate,
     is_outlier,
     ratio,
-    repetitions_for,
+    required_repetitions,
     warm_up,
 )
 
@@ -254,8 +254,8 @@ def test_first_sample_is_compared_with_all_others() -> None:
 
 def test_advised_repetitions_grow_with_the_spread_and_shrink_with_the_difference() -> None:
     narrow, wide = [10.0, 10.1, 9.9], [10.0, 12.0, 8.0]
-    assert repetitions_for(narrow, 1.0) < repetitions_for(wide, 1.0)
-    assert repetitions_for(wide, 4.0) < repetitions_for(wide, 1.0)
+    assert required_repetitions(narrow, 1.0) < required_repetitions(wide, 1.0)
+    assert required_repetitions(wide, 4.0) < required_repetitions(wide, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -268,18 +268,18 @@ def test_advice_is_the_least_number_with_the_required_power(effect: float, numbe
     Cohen, "Statistical power analysis", 1988, table 2.4.1, for the first three differences in standard deviations; with
     two in each arm the power is 0.7996 for 5.65 and 0.8007 for 5.66, by the noncentral t distribution.
     """
-    assert repetitions_for([-1.0, 0.0, 1.0], effect) == number
+    assert required_repetitions([-1.0, 0.0, 1.0], effect) == number
 
 
 def test_advice_without_variance_is_two() -> None:
-    assert repetitions_for([10.0, 10.0, 10.0], 1.0) == 2
+    assert required_repetitions([10.0, 10.0, 10.0], 1.0) == 2
 
 
 def test_advice_needs_a_pilot_and_a_difference() -> None:
     few = "one repetition does not show the spread between repetitions: run at least two first"
-    assert refused_values(repetitions_for, [1.0], 1.0) == few
+    assert refused_values(required_repetitions, [1.0], 1.0) == few
     none = "found a difference of 0, expected one above 0"
-    assert refused_values(repetitions_for, [1.0, 2.0], 0.0) == none
+    assert refused_values(required_repetitions, [1.0, 2.0], 0.0) == none
 
 
 def student_t(degrees_of_freedom: float) -> float:

@@ -211,7 +211,7 @@ def test_arm_with_its_own_traffic_does_not_need_parameters_of_other_arms(tmp_pat
     calm = [each for name, each in cells.items() if name.startswith("calm/")]
     assert len(calm) == 2 and len(cells) == 14
     for each in calm:
-        (flow,) = each.flows_of(each.arms[0])
+        (flow,) = each.arm_flows(each.arms[0])
         assert (flow.streams, flow.duration) == (1, Duration(10**9))
     streams = {each.traffic[0].streams for name, each in cells.items() if name.startswith("policed/")}
     assert streams == {1, 4}

@@ -213,12 +213,12 @@ def test_ci_output_file_is_complete_or_unchanged(tmp_path: Path, more: bool) -> 
     file = tmp_path / "out.md"
     file.write_text("before\n")
     with limit_space(), pytest.raises(UserError, match=f"^{file}: cannot be written, the disk is full"):
-        gate.saved(file, b"x" * 1000, more=more)
+        gate.save_text(file, b"x" * 1000, more=more)
     assert file.read_text() == "before\n" and [path.name for path in tmp_path.iterdir()] == ["out.md"]
-    gate.saved(file, b"after\n", more=more)
+    gate.save_text(file, b"after\n", more=more)
     assert file.read_text() == ("before\nafter\n" if more else "after\n")
 
 
 def test_folder_as_output_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written: Is a directory"):
-        gate.saved(tmp_path, b"x", more=False)
+        gate.save_text(tmp_path, b"x", more=False)

@@ -110,7 +110,7 @@ def test_unattached_policy_needs_a_rate() -> None:
 
 def test_kernel_plan_of_a_switch_is_refused() -> None:
     text = "mls qos\ninterface GigabitEthernet1/0/1\n mls qos trust dscp\n srr-queue bandwidth share 1 2 3 4\n"
-    assert [each.action for each in plan_policy(text).refused] == ["mls qos"]
+    assert [each.action for each in plan_policy(text).refused_actions] == ["mls qos"]
 
 
 def test_port_without_policy_has_line_and_default_queue() -> None:

@@ -156,7 +156,7 @@ class FakeJournal:
         self.experiment: Any = self
         self.arms = ("policed",)
 
-    def observations_of(self, arm: object) -> tuple[Observation, ...]:
+    def arm_observations(self, arm: object) -> tuple[Observation, ...]:
         return (self._wanted,)
 
     def observations(self, moment: Trigger) -> list[Observation]:

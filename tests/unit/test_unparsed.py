@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sample_run
 
-from qoslab.analysis.unparsed import unparsed
+from qoslab.analysis.unparsed import find_unparsed
 from qoslab.cli import main
 from qoslab.genie.show_parser import parse
 from qoslab.results import RunFolder
@@ -41,7 +41,7 @@ def test_unrecognised_lines_are_listed_once(tmp_path: Path) -> None:
 
     text = POLICE.read_text().rstrip() + "\n      frobnication 7 ms\n"
     run = run_with(tmp_path, "show policy-map interface", text, json.dumps(genie("show policy-map interface", text)[0]))
-    (found,) = unparsed(run.open().cells, genie)
+    (found,) = find_unparsed(run.open().cells, genie)
     assert (found.device, found.command, found.line, found.times) == (
         "R1",
         "show policy-map interface",
@@ -72,6 +72,6 @@ CLASSES = """\
 
 
 def test_lines_without_values_are_unparsed_by_other_parsers() -> None:
-    from qoslab.analysis.unparsed import _without_effect
+    from qoslab.analysis.unparsed import _ineffective_lines
 
-    assert list(_without_effect("show class-map", CLASSES.splitlines(), genie)) == ["Class Map is odd today"]
+    assert list(_ineffective_lines("show class-map", CLASSES.splitlines(), genie)) == ["Class Map is odd today"]

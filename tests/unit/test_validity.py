@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from test_results import HEALTH
 
-from qoslab.analysis.packets import shifted
+from qoslab.analysis.packets import shift_clock
 from qoslab.capture.packet_tables import column_array
 from qoslab.model.experiment import Flow, Probe, Topology
 from qoslab.model.instants import measurement_demand
@@ -376,8 +376,8 @@ class TestHosts:
         true = np.arange(start, start + 40 * 10**9, 10**8)
         stamped = np.array([there(int(each)) for each in true])
         packets = pa.RecordBatch.from_pydict({"bytes": pa.array(np.arange(len(true))), "time_ns": pa.array(stamped)})
-        (found,) = shifted([packets], clock)
+        (found,) = shift_clock([packets], clock)
         assert np.abs(column_array(found, "time_ns") - true).max() <= 1000
         assert (column_array(found, "bytes") == np.arange(len(true))).all()
-        (same,) = shifted([packets], None)
+        (same,) = shift_clock([packets], None)
         assert (column_array(same, "time_ns") == stamped).all()

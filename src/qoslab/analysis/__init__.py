@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qoslab.analysis.readings import Readings as Readings
     from qoslab.analysis.run_analysis import Outcome as Outcome
     from qoslab.analysis.run_analysis import analyse as analyse
-    from qoslab.analysis.run_analysis import enough as enough
+    from qoslab.analysis.run_analysis import stopping_reason as stopping_reason
 
 _MODULES = {"Outcome": "run_analysis", "Readings": "readings", "analyse": "run_analysis", "enough": "run_analysis"}
 """Module of each name."""

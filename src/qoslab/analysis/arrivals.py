@@ -39,7 +39,7 @@ class Arrived:
     """True if data is delivered in order and without gaps, as by TCP."""
 
     @classmethod
-    def of(cls, packets: Mapping[str, Array], *, tcp: bool) -> Arrived:
+    def from_packets(cls, packets: Mapping[str, Array], *, tcp: bool) -> Arrived:
         """Build from columns of `qoslab.capture.packet_tables.SCHEMA`."""
         numbers = packets["sequence"]
         if tcp and len(numbers):
@@ -48,26 +48,26 @@ class Arrived:
         return cls(packets["time_ns"], numbers, np.maximum(packets["payload"], 0), tcp)
 
     @property
-    def all(self) -> int:
+    def payload_bytes(self) -> int:
         """Bytes of payload, without duplicates."""
         if not self.in_order:
             return int(self.payload.sum())
-        begin, reach = self._pieces(self.payload > 0)
+        begin, reach = self._merge_pieces(self.payload > 0)
         before = np.concatenate((begin[:1], reach[:-1]))
         return int(np.maximum(reach - np.maximum(begin, before), 0).sum())
 
-    def until(self, moment_ns: float) -> int:
+    def bytes_until(self, moment_ns: float) -> int:
         """Return the bytes received by a time if the reader reads at once."""
         there = (self.time_ns <= moment_ns) & (self.payload > 0)
         if not self.in_order:
             return int(self.payload[there].sum())
-        begin, reach = self._pieces(there)
+        begin, reach = self._merge_pieces(there)
         if not len(begin) or begin[0] > self.begin[self.payload > 0].min():
             return 0
         gaps = np.flatnonzero(begin[1:] > reach[:-1])
         return int(reach[gaps[0] if len(gaps) else -1] - begin[0])
 
-    def _pieces(self, which: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    def _merge_pieces(self, which: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the starts of pieces of payload, ordered by number, and the greatest end of the pieces up to each."""
         begin = self.begin[which]
         order = np.argsort(begin, kind="stable")
@@ -88,7 +88,7 @@ class Report:
         found = (arriving["source_port"] == port) & (arriving["protocol"] == (UDP if self._udp else TCP))
         if "port" not in self.flow.random:
             found &= arriving["destination_port"] == self.ends.port
-        return Arrived.of({name: values[found] for name, values in arriving.items()}, tcp=not self._udp)
+        return Arrived.from_packets({name: values[found] for name, values in arriving.items()}, tcp=not self._udp)
 
     @property
     def _udp(self) -> bool:
@@ -103,14 +103,14 @@ class Arriving:
     _seen: dict[str, list[dict[str, Array]]] = field(default_factory=dict)
     """Columns of packets, by capture."""
 
-    def passing(self, capture: str, pieces: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pass_through(self, capture: str, pieces: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pass pieces of a capture on unchanged, and keep the columns of interest."""
         addresses = {each.ends.destination for each in self.reports if each.capture == capture}
         for piece in pieces:
             if addresses:
                 here = np.zeros(len(piece), dtype=np.bool_)
                 for address in addresses:
-                    here |= _is(piece, address)
+                    here |= _address_mask(piece, address)
                 self._seen.setdefault(capture, []).append({name: column_array(piece, name)[here] for name in _COLUMNS})
             yield piece
 
@@ -122,27 +122,27 @@ class Arriving:
         return {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
 
 
-def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
+def receiver_reports(experiment: Experiment, record: CellRecord) -> list[Report]:
     """Return the flows of a cell with a complete capture at their receiver."""
-    flows = {flow.name: flow for flow in experiment.flows_of(experiment.arm(record.arm))}
+    flows = {flow.name: flow for flow in experiment.arm_flows(experiment.arm(record.arm))}
     found = []
     for ends in record.flows:
         flow = flows[ends.traffic]
         for point in experiment.captures:
             kept = record.captures.get(point.name)
-            if kept and not kept.dropped and _sees(experiment.topology, point, flow, ends):
+            if kept and not kept.dropped and _captures_flow(experiment.topology, point, flow, ends):
                 found.append(Report(point.name, flow, ends, find_tool(flow.tool).uncounted_bounds(flow)))
                 break
     return found
 
 
-def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord) -> bool:
+def _captures_flow(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord) -> bool:
     """Return whether every packet of the flow passes the capture point. Only filters for whole protocols are
     understood.
     """
     if point.node != flow.destination:
         return False
-    ports = (near for _, near, _ in topology.links_of(point.node))
+    ports = (near for _, near, _ in topology.node_links(point.node))
     there = any(
         near.interface == point.interface and ends.destination in [each.ip for each in near.addresses] for near in ports
     )
@@ -150,20 +150,20 @@ def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord)
     return there and point.filter in ("", family, flow.protocol)
 
 
-def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
+def report_mismatches(flows: Columns, arriving: Arriving) -> Iterator[str]:
     """Yield a message for each tool with a report that does not match the arrivals in one cell; `flows` is the cell's
     table `flows`.
     """
     for report in arriving.reports:
         packets = arriving.packets(report.capture)
-        rows = flows.where((flows["traffic"] == report.flow.name) & flows.has("local_port"))
+        rows = flows.select((flows["traffic"] == report.flow.name) & flows.has("local_port"))
         if packets is None or not len(rows):
             continue
         stated, least, most = int(np.nansum(rows["bytes"])), 0, 0
         for port, seconds in zip(rows["local_port"].astype(int), rows["seconds"], strict=True):
             stream = report.stream(packets, port)
-            least += stream.until(_end_ns(report, stream, seconds) - report.uncounted.last_s * 1e9)
-            most += stream.all
+            least += stream.bytes_until(_end_ns(report, stream, seconds) - report.uncounted.last_s * 1e9)
+            most += stream.payload_bytes
         within = report.uncounted.stream_bytes * len(rows)
         if not least - within <= stated <= most + within:
             counted = f"{least} to {most}" if least < most else str(most)
@@ -185,7 +185,7 @@ def _end_ns(report: Report, stream: Arrived, seconds: float) -> float:
     return (min(first, started) if report.flow.may_fail else first) + seconds * 1e9
 
 
-def _is(piece: pa.RecordBatch, address: IPv4Address | IPv6Address) -> npt.NDArray[np.bool_]:
+def _address_mask(piece: pa.RecordBatch, address: IPv4Address | IPv6Address) -> npt.NDArray[np.bool_]:
     """Return the mask of packets for an address."""
     number = int(address)
     low, high = (number, 0) if address.version == 4 else (number & (1 << 64) - 1, number >> 64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from qoslab.analysis.class_lines import CLASS
-from qoslab.analysis.classes import in_time, sums_by_time
+from qoslab.analysis.classes import group_rows_by_time, sums_by_time
 from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
-from qoslab.analysis.timeline import greatest, least
+from qoslab.analysis.timeline import greatest, known_minimum
 from qoslab.model.metrics import CounterTrigger
 from qoslab.results.columns import Column, Columns
 
@@ -32,9 +32,9 @@ def moment_s(rows: Columns, at: CounterTrigger) -> float | Missing:
         wanted = at.value / 1000
         if wanted > last:
             return Missing(f"{at} {NEVER}: the last reading is at {last:.1f} s")
-        return _near(at, wanted, greatest(read[read <= wanted]), least(read[read >= wanted]))
+        return _instant_if_close(at, wanted, greatest(read[read <= wanted]), known_minimum(read[read >= wanted]))
     name = _COLUMNS[at.counter]
-    times, counted = sums_by_time(rows.where(rows.has(name)), name)
+    times, counted = sums_by_time(rows.select(rows.has(name)), name)
     reached = np.flatnonzero(counted >= at.value)
     if not len(reached):
         most = f"{counted[-1]:.0f} B at the end" if len(counted) else NOTHING_COUNTED
@@ -44,7 +44,7 @@ def moment_s(rows: Columns, at: CounterTrigger) -> float | Missing:
         return float(times[0])
     before, after = float(times[place - 1]), float(times[place])
     moment = float(np.interp(at.value, counted[place - 1 : place + 1], (before, after)))
-    return _near(at, moment, before if moment < after else moment, after)
+    return _instant_if_close(at, moment, before if moment < after else moment, after)
 
 
 def instant_error_s(rows: Columns, at: CounterTrigger, moment: float) -> float:
@@ -55,21 +55,21 @@ def instant_error_s(rows: Columns, at: CounterTrigger, moment: float) -> float:
     if at.counter != "time":
         return 0.0
     times = rows["time_s"]
-    around = (times == greatest(times[times <= moment])) | (times == least(times[times >= moment]))
+    around = (times == greatest(times[times <= moment])) | (times == known_minimum(times[times >= moment]))
     return greatest(np.nan_to_num(rows["time_error_s"][around]))
 
 
-def _near(at: CounterTrigger, moment: float, before: float, after: float) -> float | Missing:
+def _instant_if_close(at: CounterTrigger, moment: float, before: float, after: float) -> float | Missing:
     """Return the instant if the readings around it are close enough; `before` is nan if there is no earlier reading."""
     if after - before > APART_S:
         return Missing(f"{at} is not known: the readings around it are at {before:.1f} s and {after:.1f} s")
     return moment
 
 
-def until(rows: Columns, moment: float) -> Columns:
+def readings_until(rows: Columns, moment: float) -> Columns:
     """Return the readings up to an instant, plus one of each class at the instant with interpolated counters."""
     parts: list[tuple[Column, int | None]] = []
-    for _, places in sorted(in_time(rows, CLASS).items()):
+    for _, places in sorted(group_rows_by_time(rows, CLASS).items()):
         times = rows["time_s"][places]
         count = int((times <= moment).sum())
         if count:

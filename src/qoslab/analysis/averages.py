@@ -22,7 +22,7 @@ from qoslab.analysis.verdicts import (
     OUTSIDE,
     UNDECIDED,
     WITHIN,
-    undecided,
+    is_undecided,
 )
 from qoslab.model.comparison import Average, MinimumParameter, Pair
 from qoslab.model.expressions import parse_expression
@@ -67,16 +67,16 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
 def shared_repetitions(one: Point, other: Point) -> tuple[Point, Point] | None:
     """Return two points restricted to their common repetitions; None if there are none."""
     common = {cell.repetition for cell in one.cells} & {cell.repetition for cell in other.cells}
-    return (_with(one, common), _with(other, common)) if common else None
+    return (_with_repetitions(one, common), _with_repetitions(other, common)) if common else None
 
 
-def _with(point: Point, repetitions: set[int]) -> Point:
+def _with_repetitions(point: Point, repetitions: set[int]) -> Point:
     pairs = zip(point.cells, point.values, strict=True)
     cells, values = zip(*((cell, value) for cell, value in pairs if cell.repetition in repetitions), strict=True)
     return replace(point, cells=cells, values=values, estimate=average([values]))
 
 
-def over_least(
+def relative_to_minimum(
     wanted: MinimumParameter, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> list[Point]:
     """Return the points divided by the smallest parameter value at which a cell of the other arm is at least as good.
@@ -86,13 +86,13 @@ def over_least(
     """
     made = []
     for point in found:
-        if (least := min(_as_good(wanted, point, metrics, cells), default=None)) is not None:
+        if (least := min(_equally_good_values(wanted, point, metrics, cells), default=None)) is not None:
             values = tuple(value / least for value in point.values)
             made.append(replace(point, values=values, estimate=average([values])))
     return made
 
 
-def _as_good(
+def _equally_good_values(
     wanted: MinimumParameter, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> Iterator[float]:
     """Yield parameter values at which the other arm's cells are at least as good as those of a point."""
@@ -114,13 +114,13 @@ def extremes(found: Sequence[Point], count: int, *, lowest: bool) -> list[Point]
     return sorted(found, key=lambda point: point.estimate.value, reverse=not lowest)[:count]
 
 
-def varied(found: Sequence[Point]) -> list[str]:
+def varied_parameters(found: Sequence[Point]) -> list[str]:
     """Return the parameters with several values."""
     names = dict.fromkeys(name for point in found for name in point.parameters)
     return [name for name in names if len({point.parameters.get(name) for point in found}) > 1]
 
 
-def meets(condition: str, cell: CellSummary) -> bool:
+def meets_condition(condition: str, cell: CellSummary) -> bool:
     """Return whether the cell's parameters meet the condition; an empty condition is always met."""
     return not condition or parse_expression(condition).is_true({**cell.values, "arm": cell.arm})
 
@@ -142,29 +142,33 @@ def averages_table(
     is about the share of its pairs of cells. `reproduction` and `explanation` are as in a comparison. In a `shortened`
     run, rows that fail only due to values that longer traffic may have are not measured.
     """
-    late = _late(metrics) if shortened else {}
+    late = _late_cells(metrics) if shortened else {}
     rows: list[dict[str, object]] = []
     for each in wanted:
-        rest = _without(cells, late.get(each.metric))
-        rows += _excused(_rows(each, metrics, cells), _rows(each, metrics, rest) if rest is not None else None)
+        rest = _cells_except_late(cells, late.get(each.metric))
+        rows += _excuse_late_cells(
+            _rows(each, metrics, cells), _rows(each, metrics, rest) if rest is not None else None
+        )
     for pair in pairs:
-        rest = _without(cells, late.get(pair.metric))
-        rows += _excused(_judged(pair, metrics, cells), _judged(pair, metrics, rest) if rest is not None else None)
+        rest = _cells_except_late(cells, late.get(pair.metric))
+        rows += _excuse_late_cells(
+            _judge_pair(pair, metrics, cells), _judge_pair(pair, metrics, rest) if rest is not None else None
+        )
     return tables.frame("averages", rows)
 
 
-def _late(metrics: pd.DataFrame) -> dict[str, set[str]]:
+def _late_cells(metrics: pd.DataFrame) -> dict[str, set[str]]:
     """Return the cells for which the traffic was too short, by metric."""
     late = metrics[metrics["missing"].fillna("").map(too_short).astype(bool)]
     return {str(metric): set(rows["cell"]) for metric, rows in late.groupby("metric")}
 
 
-def _without(cells: Sequence[CellSummary], late: Set[str] | None) -> list[CellSummary] | None:
+def _cells_except_late(cells: Sequence[CellSummary], late: Set[str] | None) -> list[CellSummary] | None:
     """Return the cells that are not late; None if no cell is late."""
     return None if late is None else [cell for cell in cells if cell.name not in late]
 
 
-def _excused(
+def _excuse_late_cells(
     rows: Iterable[dict[str, object]], rest: Iterable[dict[str, object]] | None
 ) -> Iterator[dict[str, object]]:
     """Yield the rows; those that fail, but not over the `rest` of the cells, which had enough traffic, are not
@@ -177,7 +181,7 @@ def _excused(
 
 
 def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
-    chosen = [cell for cell in cells if cell.arm == wanted.arm and meets(wanted.condition, cell)]
+    chosen = [cell for cell in cells if cell.arm == wanted.arm and meets_condition(wanted.condition, cell)]
     groups: dict[str, list[CellSummary]] = {}
     for cell in chosen:
         values = {name: value for name, value in cell.values.items() if name in wanted.each}
@@ -188,13 +192,13 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
             "arm": wanted.arm,
             "each": each,
             "condition": wanted.condition,
-            "metric": wanted.of,
+            "metric": wanted.value_title,
             "unit": wanted.unit,
             "statistic": wanted.statistic,
             "published": wanted.figure(wanted.published),
             "tolerance": wanted.tolerance,
             "reason": wanted.reason,
-            **_measured(wanted, metrics, group, cells),
+            **_measured_values(wanted, metrics, group, cells),
             **_reproduction(wanted),
         }
 
@@ -206,7 +210,9 @@ def _reproduction(wanted: Average) -> dict[str, str]:
     published = wanted.figure(wanted.published)
     if published is None:
         return {"reproduction": "", "explanation": wanted.fitted}
-    agrees = wanted.model_copy(update={"worst_at_least": None, "worst_at_most": None}).holds(*[published] * 3)
+    agrees = wanted.model_copy(update={"worst_at_least": None, "worst_at_most": None}).is_within_bounds(
+        *[published] * 3
+    )
     if agrees is False:
         return {"reproduction": NOT_REPRODUCED, "explanation": wanted.explained}
     if wanted.fitted:
@@ -214,13 +220,13 @@ def _reproduction(wanted: Average) -> dict[str, str]:
     return {"reproduction": AS_PREDICTED if agrees else "", "explanation": ""}
 
 
-def _measured(
+def _measured_values(
     wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary], every: Sequence[CellSummary]
 ) -> dict[str, object]:
     """Return the values of some cells; `every` has all cells, which are searched for equally good ones."""
     found = points(metrics, cells, wanted.arm, wanted.metric, {})
     if wanted.least is not None:
-        found = over_least(wanted.least, found, metrics, every)
+        found = relative_to_minimum(wanted.least, found, metrics, every)
     planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
     trusted = {tuple(cell.parameters.items()) for cell in cells if cell.valid}
     counted: dict[str, object] = {
@@ -228,19 +234,19 @@ def _measured(
         "excluded": len(planned) - len(trusted),
         "unmeasured": len(trusted) - len(found),
     }
-    bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
+    bounded = wanted.is_within_bounds(math.nan, math.nan, math.nan) is not None
     if not found:
         # A partial run may lack the cells for the comparison.
         alone = wanted.least is not None and not any(cell.valid for cell in every if cell.arm == wanted.least.arm)
         return counted | {"verdict": OUTSIDE if trusted and bounded and not alone else INFORMATIVE}
     repetitions = [point.values for point in found]
     estimate = average(repetitions, statistic=wanted.statistic)
-    names = varied(found)
+    names = varied_parameters(found)
     lowest, highest = (extremes(found, 1, lowest=low)[0] for low in (True, False))
-    holds = wanted.holds(estimate.value, lowest.estimate.value, highest.estimate.value)
+    holds = wanted.is_within_bounds(estimate.value, lowest.estimate.value, highest.estimate.value)
     verdict = WITHIN if holds and len(found) == len(trusted) else OUTSIDE
     asked = [cell for cell in cells if not cell.spared or cell.valid]
-    if undecided(sum(cell.valid for cell in asked), len(asked)):
+    if is_undecided(sum(cell.valid for cell in asked), len(asked)):
         verdict = UNDECIDED
     return counted | {
         "value": estimate.value,
@@ -255,7 +261,7 @@ def _measured(
     }
 
 
-def cells_counted(row: Mapping[Any, Any]) -> str:
+def cell_count_text(row: Mapping[Any, Any]) -> str:
     """Return a text with the number of combinations in a row of `averages`, and the number of excluded ones."""
     left_out = ((row["excluded"], "not valid"), (row["unmeasured"], "without the value"))
     return ", ".join([str(row["cells"]), *(f"{count} {why}" for count, why in left_out if count)])
@@ -274,9 +280,9 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
     """
     rows = []
     for pair in wanted:
-        chosen = [cell for cell in cells if meets(pair.condition, cell)]
-        first, second = (_by_others(pair, value, metrics, chosen) for value in pair.values)
-        names = varied(list(first.values()))
+        chosen = [cell for cell in cells if meets_condition(pair.condition, cell)]
+        first, second = (_points_by_other_parameters(pair, value, metrics, chosen) for value in pair.values)
+        names = varied_parameters(list(first.values()))
         for others, one in first.items():
             both = shared_repetitions(one, second[others]) if others in second else None
             if both is not None:
@@ -284,16 +290,16 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
     return tables.frame("pairs", rows)
 
 
-def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
+def _judge_pair(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
     """Yield a row of `averages` for each bound of a pair; none if one of its values was not planned."""
-    chosen = [cell for cell in cells if cell.arm == pair.arm and meets(pair.condition, cell)]
+    chosen = [cell for cell in cells if cell.arm == pair.arm and meets_condition(pair.condition, cell)]
     planned: list[Mapping[bool, set[Others]]] = []
     for value in pair.values:
         mine = [cell for cell in chosen if matches(cell.values, {pair.parameter: value})]
         counted = [cell for cell in mine if not cell.spared or cell.valid]
         planned.append(
             {
-                valid: {_others(pair, cell.parameters) for cell in counted if cell.valid or not valid}
+                valid: {_other_parameters(pair, cell.parameters) for cell in counted if cell.valid or not valid}
                 for valid in (False, True)
             }
         )
@@ -310,7 +316,7 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
             continue
         part = count / found if found else math.nan
         verdict = WITHIN if part >= bound.fraction else OUTSIDE if trusted else INFORMATIVE
-        if found and undecided(found, asked):
+        if found and is_undecided(found, asked):
             verdict = UNDECIDED
         yield {
             "title": f"{pair.title}: {statistic}",
@@ -332,13 +338,15 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
         }
 
 
-def _others(pair: Pair, parameters: Mapping[str, Scalar]) -> Others:
+def _other_parameters(pair: Pair, parameters: Mapping[str, Scalar]) -> Others:
     return tuple((name, value) for name, value in parameters.items() if name != pair.parameter)
 
 
-def _by_others(pair: Pair, value: Scalar, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> dict[Others, Point]:
+def _points_by_other_parameters(
+    pair: Pair, value: Scalar, metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> dict[Others, Point]:
     found = points(metrics, cells, pair.arm, pair.metric, {pair.parameter: value})
-    return {_others(pair, point.parameters): point for point in found}
+    return {_other_parameters(pair, point.parameters): point for point in found}
 
 
 def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> dict[str, object]:
@@ -384,7 +392,7 @@ def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def claim(pairs: pd.DataFrame) -> str:
+def claim_text(pairs: pd.DataFrame) -> str:
     """Return the publication's claim about the pairs of one title, and its verdict; empty without a claim."""
     row = pairs.iloc[0]
     won, equal, lost = score(pairs)

@@ -31,25 +31,25 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
     """
     found = labels(packets, names)
     if wanted is not None:
-        numbers = numbers_of(file, packets, found, wanted)
+        numbers = interface_numbers(file, packets, found, wanted)
         packets = packets[packets["interface"].isin(numbers)].reset_index(drop=True)
     else:
-        common = _at_several(packets)
+        common = _count_duplicates(packets)
         if common:
             raise UserError(
                 f"{file}: found {common:,} packets on more than one interface, expected packets from one interface",
-                hint=f"Choose one with --interface: {_listed(packets, found)}.",
+                hint=f"Choose one with --interface: {_list_interfaces(packets, found)}.",
             )
     refuse_duplicates(file, packets)
     return packets
 
 
-def numbers_of(file: Path, packets: pd.DataFrame, found: Mapping[int, str], wanted: str) -> list[int]:
+def interface_numbers(file: Path, packets: pd.DataFrame, found: Mapping[int, str], wanted: str) -> list[int]:
     """Return the numbers of the interfaces in `found` with a name or number. Raise `UserError` if there are none."""
     numbers = [number for number, label in found.items() if wanted in (label, str(number))]
     if not numbers:
         raise UserError(
-            f'{file}: found no packets from interface "{wanted}", expected one of {_listed(packets, found)}'
+            f'{file}: found no packets from interface "{wanted}", expected one of {_list_interfaces(packets, found)}'
         )
     return numbers
 
@@ -85,7 +85,7 @@ def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
         )
 
 
-def _at_several(packets: pd.DataFrame) -> int:
+def _count_duplicates(packets: pd.DataFrame) -> int:
     """Return the number of packets that are duplicates of another interface's; 0 if they are few."""
     known = packets[packets["identity"] != 0]
     if known["interface"].nunique() < 2:
@@ -95,7 +95,7 @@ def _at_several(packets: pd.DataFrame) -> int:
     return common if common >= _FEWEST and common > _DUPLICATES * len(known) else 0
 
 
-def _listed(packets: pd.DataFrame, found: Mapping[int, str]) -> str:
+def _list_interfaces(packets: pd.DataFrame, found: Mapping[int, str]) -> str:
     counts = packets["interface"].value_counts()
     return ", ".join(f"{label} ({counts[number]:,} packets)" for number, label in found.items())
 

@@ -43,7 +43,7 @@ SCALE = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec
 Figure = dict[str, Any]
 
 
-def unit_of(greatest_bps: float) -> tuple[float, str]:
+def axis_rate_unit(greatest_bps: float) -> tuple[float, str]:
     """Return the bits per second in a unit suitable for an axis up to this value, and the unit's name.
 
     With the threshold of ten, graphs of 1 Mb/s stay in kb/s though single bins reach 3 Mb/s.
@@ -54,10 +54,10 @@ def unit_of(greatest_bps: float) -> tuple[float, str]:
     return (1e3, "kb/s") if greatest_bps >= 1e3 else (1.0, "b/s")
 
 
-def shown_in(unit: str, greatest: float) -> tuple[float, str]:
+def axis_divisor_and_unit(unit: str, greatest: float) -> tuple[float, str]:
     """Return the divisor and the name of the unit for a metric's values up to this one; shares are in percent."""
     if unit == "b/s":
-        return unit_of(greatest)
+        return axis_rate_unit(greatest)
     return (0.01, "%") if unit == "fraction" else (1.0, unit)
 
 
@@ -70,7 +70,7 @@ def scale_colour(share: float) -> str:
     return "#" + "".join(f"{each:02x}" for each in mixed)
 
 
-def ink_on(colour: str) -> str:
+def contrasting_ink(colour: str) -> str:
     """Return black or white, whichever has more contrast with a colour (WCAG 2, relative luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
@@ -124,7 +124,7 @@ def io_graph(throughput: pd.DataFrame | Mapping[str, pd.Series], what: str = "fr
 
     `what` is the counted unit: frames, or payload in `series.reported_throughput`.
     """
-    factor, unit = unit_of(float(throughput[ALL].max()) if len(throughput) else 0.0)
+    factor, unit = axis_rate_unit(float(throughput[ALL].max()) if len(throughput) else 0.0)
     lines = []
     for number, (name, curve) in enumerate(throughput.items()):
         times = [round(float(time), 3) for time in curve.index]
@@ -149,7 +149,7 @@ def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, heigh
 
     The axis is logarithmic if the means are far apart, unless `linear`.
     """
-    factor, unit = unit_of(max((float(line.max()) for line in lines.values()), default=0.0))
+    factor, unit = axis_rate_unit(max((float(line.max()) for line in lines.values()), default=0.0))
     drawn = []
     for number, (name, line) in enumerate(lines.items()):
         seconds = [round(float(time), 2) for time in line.index]
@@ -187,7 +187,7 @@ def class_graph(rates: pd.DataFrame) -> Figure:
     bucket.
     """
     below = [each for each in _STATE if bool(rates[each[0]].notna().any())]
-    factor, unit = unit_of(float(rates["offered_bps"].max()) if len(rates) else 0.0)
+    factor, unit = axis_rate_unit(float(rates["offered_bps"].max()) if len(rates) else 0.0)
     times = [round(float(time), 2) for time in rates["time_s"]]
     lines = []
     for column, name, colour, dash in (
@@ -257,7 +257,9 @@ def curve_graph(
 
     Intervals are drawn as bars; a single measurement has none. Shares are in percent.
     """
-    factor, shown = shown_in(unit, max((each.value for points in lines.values() for _, each in points), default=0.0))
+    factor, shown = axis_divisor_and_unit(
+        unit, max((each.value for points in lines.values() for _, each in points), default=0.0)
+    )
     drawn = []
     for number, (name, points) in enumerate(lines.items()):
         values = [estimate.value / factor for _, estimate in points]

@@ -29,6 +29,6 @@ Lines = Mapping[tuple[str, str], Line]
 """Lines by router and interface."""
 
 
-def ends_of(lines: Lines, device: str) -> list[str]:
+def interfaces_with_lines(lines: Lines, device: str) -> list[str]:
     """Return the interfaces of a router that have lines."""
     return [interface for router, interface in lines if router == device]

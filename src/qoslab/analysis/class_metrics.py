@@ -11,18 +11,18 @@ import numpy as np
 
 from qoslab.analysis.class_lines import CLASS, Line, Lines
 from qoslab.analysis.classes import (
-    dropped,
-    grouped,
-    interfaces_of,
-    keys_of,
+    class_interfaces,
+    class_keys,
+    dropped_amounts,
+    group_rows,
     last_of_class,
-    printed,
     printed_depth,
-    selected,
-    waiting,
+    queued_amounts,
+    round_as_printed,
+    select_classes,
 )
-from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.estimates import Estimate, estimate_error, passed_bytes, scale_estimate, value_if_precise
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.model.instants import DURING, WINDOW_START
 from qoslab.model.metrics import ClassSelector
@@ -44,7 +44,7 @@ if it is known.
 """
 
 
-@metrics_of(
+@register_metrics(
     "classes",
     "class.offered",
     "class.dropped",
@@ -62,14 +62,14 @@ if it is known.
     "class.share.during",
     "class.drops.during",
     "class.queue_depth.during",
-    classes=lambda selection: selection.whole.once(EachClass, selection.cell.traffic_s, selection.cell.lines),
+    classes=lambda selection: selection.whole.compute_once(EachClass, selection.cell.traffic_s, selection.cell.lines),
     selector=lambda selection: selection.selector,
 )
-def _of_selection(rows: Columns, classes: EachClass, selector: str | None) -> Iterator[Figure]:
+def _selection_metrics(rows: Columns, classes: EachClass, selector: str | None) -> Iterator[Figure]:
     """Compute the metrics of the selected classes. Shares are of all classes of a policy, including
     those not selected.
     """
-    yield from class_figures(classes, ClassSelector.parse(selector, interfaces_of(classes.readings)))
+    yield from class_figures(classes, ClassSelector.parse(selector, class_interfaces(classes.readings)))
 
 
 class EachClass:
@@ -80,29 +80,31 @@ class EachClass:
 
     def __init__(self, readings: Columns, traffic_s: float, lines: Lines = MappingProxyType({})) -> None:
         self.readings = readings
-        self._each = {cast(_Key, key): readings.take(places) for key, places in grouped(readings, CLASS).items()}
+        self._each = {
+            cast(_Key, key): readings.take_rows(places) for key, places in group_rows(readings, CLASS).items()
+        }
         self._traffic_s, self._lines = traffic_s, lines
         self._in_order: dict[_Key, Columns] = {}
         """Readings of a class by their times."""
         self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
 
-    def medians_of(self, readings: Columns, column: str) -> list[float]:
+    def class_medians(self, readings: Columns, column: str) -> list[float]:
         """Return the median of a column over the window for rates, for each class with a known value there."""
         times = readings["time_s"]
         window = (times >= WINDOW_START * self._traffic_s) & (times <= self._traffic_s)
-        known = readings.where(window & readings.has(column))
-        return [float(np.median(known[column][places])) for places in grouped(known, CLASS).values()]
+        known = readings.select(window & readings.has(column))
+        return [float(np.median(known[column][places])) for places in group_rows(known, CLASS).values()]
 
-    def added(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
+    def sum_selected(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
         """Return the sums over the selected classes; a value that one of them lacks is left out."""
-        each = [self._of_one(key, figures) for key in self._each if selected(key)]
+        each = [self._class_figures(key, figures) for key in self._each if selected(key)]
         names = [name for name in each[0] if all(name in other for other in each)] if each else []
         return {name: _sum([found[name] for found in each]) for name in names}
 
-    def _of_one(self, key: _Key, figures: _OfOne) -> _Figures:
+    def _class_figures(self, key: _Key, figures: _OfOne) -> _Figures:
         if (figures, key) not in self._computed:
             if key not in self._in_order:
-                self._in_order[key] = self._each[key].take(self._each[key]["time_s"].argsort())
+                self._in_order[key] = self._each[key].take_rows(self._each[key]["time_s"].argsort())
             self._computed[figures, key] = figures(self._in_order[key], self._traffic_s, self._lines.get(key[:2]))
         return self._computed[figures, key]
 
@@ -112,41 +114,47 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
 
     Drops and depths of classes without a packet are missing: a bound on them would prove nothing.
     """
-    mine = selected(classes.readings, selector)
+    mine = select_classes(classes.readings, selector)
     if not len(mine):
         return
     last = last_of_class(mine)
     idle = float(last["packets"].sum()) == 0
     for name, value in _figures(classes, mine, last):
-        yield name, Missing(f"{_of(mine)}: no packet matched the class") if idle and name in OF_PACKETS else value
+        yield (
+            name,
+            Missing(f"{_display_name(mine)}: no packet matched the class") if idle and name in OF_PACKETS else value,
+        )
 
 
 def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figure]:
     for unit in ("packets", "bytes"):
         yield f"class.{unit}", total(last[unit], f"{unit} of classes")
-    yield "class.drops", total(dropped(last, "packets"), "drops of every reason")
+    yield "class.drops", total(dropped_amounts(last, "packets"), "drops of every reason")
     marks = last["random_detect_ecn_mark_packets"]
     if len(marked := marks[~np.isnan(marks)]):
         yield "class.ecn_marks", total(marked, "its marks")
-    if medians_ns := classes.medians_of(mine, "queue_delay_ns"):
+    if medians_ns := classes.class_medians(mine, "queue_delay_ns"):
         yield "class.queue_delay", max(medians_ns) / 1e6
-    keys = set(keys_of(last))
+    keys = set(class_keys(last))
     levels = {_level(key) for key in keys}
-    for suffix, figures in (("", _over_window), (".during", _at_moment)):
-        own = classes.added(keys.__contains__, figures)
+    for suffix, figures in (("", _window_rates), (".during", _printed_values)):
+        own = classes.sum_selected(keys.__contains__, figures)
         for name, value in own.items():
-            yield f"class.{name}{suffix}", given(value, lambda: _of(mine))
+            yield f"class.{name}{suffix}", value_if_precise(value, lambda: _display_name(mine))
         if "passed" in own:
             passed = own["passed"]
-            of_level = classes.added(lambda key: _level(key) in levels, figures).get(
+            of_level = classes.sum_selected(lambda key: _level(key) in levels, figures).get(
                 "passed", Missing("the total of the packets that passed its policy is unknown")
             )
             if isinstance(passed, Missing) or isinstance(of_level, Missing):
                 yield f"class.share{suffix}", passed if isinstance(passed, Missing) else Missing(of_level)
             elif of_level > 0:
                 share = passed / of_level
-                error = (error_of(passed) + share * error_of(of_level)) / of_level
-                yield f"class.share{suffix}", given(Estimate(share, error) if error else share, lambda: _of(mine))
+                error = (estimate_error(passed) + share * estimate_error(of_level)) / of_level
+                yield (
+                    f"class.share{suffix}",
+                    value_if_precise(Estimate(share, error) if error else share, lambda: _display_name(mine)),
+                )
 
 
 def _level(key: _Key) -> _Key:
@@ -160,18 +168,18 @@ def _sum(values: list[float | Missing]) -> float | Missing:
         if isinstance(value, Missing):
             return value
         found += value
-        error += error_of(value)
+        error += estimate_error(value)
     return Estimate(found, error) if error else found
 
 
-def _over_window(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
+def _window_rates(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
     """Return the rates between the first and the last reading of the window."""
     times = readings["time_s"]
-    window = readings.where((times >= WINDOW_START * traffic_s) & (times <= traffic_s))
+    window = readings.select((times >= WINDOW_START * traffic_s) & (times <= traffic_s))
     if len(window) < 2:
         return {}
     seconds = float(window["time_s"][-1] - window["time_s"][0])
-    offered, lost = window["bytes"], dropped(window, "bytes")
+    offered, lost = window["bytes"], dropped_amounts(window, "bytes")
     if (np.diff(offered[~np.isnan(offered)]) < 0).any():
         # Counters that went back: the policy was attached again.
         return {}
@@ -179,24 +187,26 @@ def _over_window(readings: Columns, traffic_s: float, line: Line | None) -> _Fig
     def rate(count: Column, what: str) -> float | Missing:
         grown = float(count[-1] - count[0])
         if math.isnan(grown):
-            return Missing(f"{_of(readings)}: its readings do not include {what}")
+            return Missing(f"{_display_name(readings)}: its readings do not include {what}")
         return grown * 8 / seconds
 
     found: _Figures = {
         "offered": rate(offered, "the offered bytes"),
         "dropped": rate(lost, "all dropped bytes"),
-        "passed": rate(offered - lost - waiting(window, "bytes"), "all dropped and queued bytes"),
+        "passed": rate(offered - lost - queued_amounts(window, "bytes"), "all dropped and queued bytes"),
     }
     if isinstance(found["passed"], Missing) and not window.has("time_error_s").any():
         # A kernel counts the bytes that left and not those that it dropped.
         found["passed"] = rate(window["queue_output_bytes"], "the bytes sent from its queue")
-    packets = window["packets"] - dropped(window, "packets") - waiting(window, "packets")
+    packets = window["packets"] - dropped_amounts(window, "packets") - queued_amounts(window, "packets")
     if window.has("time_error_s").all():
         return _printed_window(window, found, packets, seconds, line)
     if line is not None:
         framing, passed = rate(packets, "all dropped and queued packets"), found["passed"]
         if line.extra_bytes is None:
-            found["line_share"] = Missing(f"{_of(readings)}: its readings do not include the number of ATM cells")
+            found["line_share"] = Missing(
+                f"{_display_name(readings)}: its readings do not include the number of ATM cells"
+            )
         elif isinstance(passed, Missing) or isinstance(framing, Missing):
             found["line_share"] = passed if isinstance(passed, Missing) else framing
         else:
@@ -218,7 +228,7 @@ def _printed_window(
         return float(count[-1] - count[0])
 
     packets, size = grown(window["packets"]), grown(window["bytes"])
-    went, lost = grown(passed_packets), grown(dropped(window, "packets"))
+    went, lost = grown(passed_packets), grown(dropped_amounts(window, "packets"))
     found = dict(exact)
     if isinstance(found["passed"], Missing):
         left = grown(window["queue_output_bytes"])
@@ -226,43 +236,45 @@ def _printed_window(
             # The bytes from a class's queue to the line are printed, regardless of earlier drops.
             found["passed"] = left * 8 / seconds
         elif not math.isnan(packets + size + went):
-            found["passed"] = scaled(passed_bytes(packets, size, went, header), 8 / seconds)
+            found["passed"] = scale_estimate(passed_bytes(packets, size, went, header), 8 / seconds)
     if isinstance(found["dropped"], Missing) and not math.isnan(packets + size + lost):
-        found["dropped"] = scaled(passed_bytes(packets, size, lost, header), 8 / seconds)
+        found["dropped"] = scale_estimate(passed_bytes(packets, size, lost, header), 8 / seconds)
     passed = found["passed"]
     if line is not None:
         if line.extra_bytes is None or math.isnan(went):
-            found["line_share"] = Missing(f"{_of(window)}: its readings do not include its share of the line rate")
+            found["line_share"] = Missing(
+                f"{_display_name(window)}: its readings do not include its share of the line rate"
+            )
         elif isinstance(passed, Missing):
             found["line_share"] = passed
         else:
             framing = went * 8 / seconds * line.extra_bytes
-            found["line_share"] = scaled(Estimate(passed + framing, error_of(passed)), 1 / line.rate_bps)
+            found["line_share"] = scale_estimate(Estimate(passed + framing, estimate_error(passed)), 1 / line.rate_bps)
     # The counters were read at some instant between question and answer.
     apart = float(window["time_error_s"][0] + window["time_error_s"][-1]) / seconds
     return {
-        name: value if isinstance(value, Missing) else Estimate(value, error_of(value) + abs(value) * apart)
+        name: value if isinstance(value, Missing) else Estimate(value, estimate_error(value) + abs(value) * apart)
         for name, value in found.items()
     }
 
 
-def _of(readings: Columns) -> str:
+def _display_name(readings: Columns) -> str:
     """Return the display name of the class."""
     return " ".join(str(readings[name][0]) for name in ("device", "interface", "direction", "class"))
 
 
-def _at_moment(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
+def _printed_values(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
     """Return the values that the router prints at the time of `during`."""
-    running = readings.where((readings["time_s"] > 0) & (readings["time_s"] < traffic_s))
+    running = readings.select((readings["time_s"] > 0) & (readings["time_s"] < traffic_s))
     if not len(running):
         return {}
     nearest = np.abs(running["time_s"] - DURING * traffic_s).argmin()
-    moment = running.take(np.array([nearest]))
-    found: _Figures = {"drops": total(dropped(moment, "packets"), "drops of every reason")}
+    moment = running.take_rows(np.array([nearest]))
+    found: _Figures = {"drops": total(dropped_amounts(moment, "packets"), "drops of every reason")}
     depth = float(printed_depth(moment)[0])
     if not math.isnan(depth):
         found["queue_depth"] = depth
-    offered, lost = (float(printed(moment[f"{name}_rate_bps"])[0]) for name in ("offered", "drop"))
+    offered, lost = (float(round_as_printed(moment[f"{name}_rate_bps"])[0]) for name in ("offered", "drop"))
     if not math.isnan(offered + lost):
         found |= {"offered": offered, "dropped": lost, "passed": offered - lost}
     return found

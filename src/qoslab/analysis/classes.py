@@ -20,7 +20,7 @@ PRINTED_RATE_BPS = 1000
 """Resolution of printed rates in b/s."""
 
 
-def grouped(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
+def group_rows(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
     """Return the row numbers for each combination of values in the columns `keys`, ordered by their first rows.
 
     A row with a missing key is left out.
@@ -34,10 +34,10 @@ def grouped(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]
     return {key: np.array(numbers) for key, numbers in found.items()}
 
 
-def in_time(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
+def group_rows_by_time(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
     """Return the row numbers for each combination of values in the columns `keys`, ordered by time, as `grouped`."""
     order = rows["time_s"].argsort()
-    return {key: order[places] for key, places in grouped(rows.take(order), keys).items()}
+    return {key: order[places] for key, places in group_rows(rows.take_rows(order), keys).items()}
 
 
 def sums_by_time(rows: Columns, name: str) -> tuple[Column, Column]:
@@ -49,14 +49,14 @@ def sums_by_time(rows: Columns, name: str) -> tuple[Column, Column]:
 def _last_places(classes: Columns) -> Column:
     """Return the row number of the last reading of each class, in order of time."""
     place = classes["time_s"].argsort().argsort()
-    last = np.array([rows[-1] for rows in in_time(classes, CLASS).values()], dtype=int)
+    last = np.array([rows[-1] for rows in group_rows_by_time(classes, CLASS).values()], dtype=int)
     found: Column = last[place[last].argsort()]
     return found
 
 
 def last_of_class(classes: Columns) -> Columns:
     """Return the last reading of each class, before its policy was removed."""
-    return classes.take(_last_places(classes))
+    return classes.take_rows(_last_places(classes))
 
 
 def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
@@ -66,17 +66,17 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
     without a queue). The counters satisfy offered = sent + dropped + queued. Values that the reading lacks are null,
     and so are values computed from them.
     """
-    last = classes.take(_last_places(Columns.of_frame(classes)))
+    last = classes.take(_last_places(Columns.from_frame(classes)))
     found = last[CLASS].assign(offered=last["packets"])
     for reason in DROP_REASONS:
         found[reason] = last[f"drops_{reason}_packets"]
     found["queued"] = last["queue_depth_packets"]
-    counted = Columns.of_frame(last)
-    found["sent"] = found["offered"] - dropped(counted, "packets") - waiting(counted, "packets")
+    counted = Columns.from_frame(last)
+    found["sent"] = found["offered"] - dropped_amounts(counted, "packets") - queued_amounts(counted, "packets")
     return found[[*CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
 
 
-def dropped(classes: Columns, unit: str) -> Column:
+def dropped_amounts(classes: Columns, unit: str) -> Column:
     """Return the drops of each reading for any reason, in `packets` or `bytes`; nan if a part is missing."""
     found: Column = np.sum([classes[f"drops_{reason}_{unit}"] for reason in DROP_REASONS], axis=0)
     return found
@@ -91,7 +91,7 @@ def printed_depth(classes: Columns) -> Column:
     return found
 
 
-def waiting(classes: Columns, unit: str) -> Column:
+def queued_amounts(classes: Columns, unit: str) -> Column:
     """Return the content of the class's queue in each reading, in `packets` or `bytes`; nan if not shown.
 
     It is 0 for a class without a queue, and for a queue of no packets, even if its bytes are not reported.
@@ -101,7 +101,7 @@ def waiting(classes: Columns, unit: str) -> Column:
     return np.where(none, 0.0, classes[f"queue_depth_{unit}"])
 
 
-def interfaces_of(classes: Columns) -> dict[str, tuple[str, ...]]:
+def class_interfaces(classes: Columns) -> dict[str, tuple[str, ...]]:
     """Return the routers and interfaces with classes."""
     found: dict[str, list[str]] = {}
     for device, interface in dict.fromkeys(zip(classes["device"], classes["interface"], strict=True)):
@@ -110,12 +110,12 @@ def interfaces_of(classes: Columns) -> dict[str, tuple[str, ...]]:
     return {device: tuple(interfaces) for device, interfaces in found.items()}
 
 
-def keys_of(classes: Columns) -> list[tuple[Any, ...]]:
+def class_keys(classes: Columns) -> list[tuple[Any, ...]]:
     """Return the class of each row, as its values of CLASS."""
     return list(zip(*(classes[name].tolist() for name in CLASS), strict=True))
 
 
-def selected(classes: Columns, selector: ClassSelector, *, nested: bool = False) -> Columns:
+def select_classes(classes: Columns, selector: ClassSelector, *, nested: bool = False) -> Columns:
     """Return the rows of the selected classes; with `nested`, `*` includes classes of nested policies."""
     chosen = classes["direction"] == selector.direction
     if selector.router is not None:
@@ -126,16 +126,16 @@ def selected(classes: Columns, selector: ClassSelector, *, nested: bool = False)
         chosen &= classes["class"] == selector.path
     elif not nested:
         chosen &= np.array(["/" not in str(name) for name in classes["class"]], dtype=bool)
-    return classes.where(chosen)
+    return classes.select(chosen)
 
 
-def only_value(rows: Columns, name: str) -> float | None:
+def common_value(rows: Columns, name: str) -> float | None:
     """Return the known value common to all rows; None if they differ or there are none."""
     found = rows.distinct(name)
     return float(found[0]) if len(found) == 1 else None
 
 
-def printed(rates_bps: Column) -> Column:
+def round_as_printed(rates_bps: Column) -> Column:
     """Return rates rounded as a router prints them; nan if unknown."""
     found: Column = np.floor_divide(rates_bps / PRINTED_RATE_BPS + 0.5, 1) * PRINTED_RATE_BPS
     return found

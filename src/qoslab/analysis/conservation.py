@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from qoslab.analysis.class_lines import CLASS
-from qoslab.analysis.counter_files import HostCount, add_counters, cards_of, too_old
+from qoslab.analysis.counter_files import HostCount, add_counters, host_nic_counters, stale_counter_messages
 from qoslab.analysis.raw import Row
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 from qoslab.results import CellFiles, CellRecord
 
 SHARE = 0.005
@@ -36,7 +36,7 @@ UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast"
 """Configuration commands that make a router drop packets which are in none of the counters that are read."""
 
 
-def disagreements_of(files: CellFiles, record: CellRecord, experiment: Experiment) -> list[str]:
+def counter_disagreements(files: CellFiles, record: CellRecord, experiment: Experiment) -> list[str]:
     """Return one sentence for each disagreement of a cell's hosts and routers, and for counters without the end of the
     traffic.
 
@@ -47,20 +47,20 @@ def disagreements_of(files: CellFiles, record: CellRecord, experiment: Experimen
     if problems:
         return [f"the counters cannot be read: {problem}" for problem in problems]
     try:
-        cards = cards_of(files)
+        cards = host_nic_counters(files)
     except (LookupError, TypeError, ValueError, RecursionError):
         return ["the interface counters of the hosts are damaged"]
-    real, uncounted = files.devices_with_readings(), _uncounted(files, experiment)
+    real, uncounted = files.devices_with_readings(), _routers_with_uncounted_drops(files, experiment)
     compared = disagreements(
         experiment.topology, cards, rows["interfaces"], rows["classes"], uncounted=uncounted, talking=real
     )
-    return [*too_old(last, record, experiment), *compared]
+    return [*stale_counter_messages(last, record, experiment), *compared]
 
 
-def _uncounted(files: CellFiles, experiment: Experiment) -> list[str]:
+def _routers_with_uncounted_drops(files: CellFiles, experiment: Experiment) -> list[str]:
     """Return the routers that drop packets without a counter, according to their configurations."""
     found, counting = [], files.devices_with_counters()
-    for router in routers_of(experiment.topology):
+    for router in router_names(experiment.topology):
         names = (f"config/{router}.{each}" for each in ("ios", "before.ios", "running.ios"))
         words = UNCOUNTED if router not in counting else ("rate-limit",)
         if any(word in files.text(name) for name in names if files.has(name) for word in words):
@@ -82,13 +82,13 @@ def disagreements(
     real routers and switches originate; lines of virtual routers do not.
     """
     counted = _Counted(interfaces, talking)
-    yield from _of_links(topology, hosts, counted)
+    yield from _link_disagreements(topology, hosts, counted)
     of_classes: defaultdict[str, list[Row]] = defaultdict(list)
     for row in classes:
         of_classes[str(row["device"])].append(row)
     for router in counted.devices:
         if router not in uncounted:
-            yield from _of_router(topology, router, counted, of_classes[router])
+            yield from _router_disagreements(topology, router, counted, of_classes[router])
 
 
 class _Counted:
@@ -100,14 +100,14 @@ class _Counted:
         for row in interfaces:
             self._each[str(row["device"]), str(row["interface"])].append(row)
         for rows in self._each.values():
-            rows.sort(key=_time_s)
+            rows.sort(key=_reading_time_s)
 
     @property
     def devices(self) -> list[str]:
         """Names of the devices with counters."""
         return list(dict.fromkeys(device for device, _ in self._each))
 
-    def grown(self, device: str, interface: str, *columns: str) -> float | None:
+    def growth(self, device: str, interface: str, *columns: str) -> float | None:
         """Return the sum of the counters' growth; None if one is unknown."""
         rows = self._each.get((device, interface), ())
         if len(rows) < 2:
@@ -120,7 +120,7 @@ class _Counted:
         own = 0.0
         for port in ports if device in self._talking else ():
             rows = self._each[device, port]
-            own += BY_ITSELF * (_time_s(rows[-1]) - _time_s(rows[0]))
+            own += BY_ITSELF * (_reading_time_s(rows[-1]) - _reading_time_s(rows[0]))
         return PACKETS + SHARE * packets + own
 
     def last(self, device: str, interface: str, column: str) -> float:
@@ -129,7 +129,7 @@ class _Counted:
         return (_number(rows[-1], column) if rows else None) or 0.0
 
 
-def _time_s(row: Row) -> float:
+def _reading_time_s(row: Row) -> float:
     return float(row["time_s"])  # type: ignore[arg-type]
 
 
@@ -142,20 +142,22 @@ def _growth(first: float | None, last: float | None) -> float | None:
     return None if first is None or last is None else last - first
 
 
-def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted) -> Iterator[str]:
+def _link_disagreements(
+    topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted
+) -> Iterator[str]:
     """Yield a sentence for each link with different counts of the host and the router at its ends."""
     for host, cards in hosts.items():
-        for link, near, far in topology.links_of(host):
+        for link, near, far in topology.node_links(host):
             card = cards.get(near.interface)
-            if card is None or not card.is_of_the_line:
+            if card is None or not card.counts_line_frames:
                 continue
             names = (far.node, far.interface)
             for verb, own, column, does in (
                 ("sent", card.sent, "input", "received"),
                 ("received", card.received, "output", "sent"),
             ):
-                there = counted.grown(*names, f"{column}_packets")
-                lost = counted.grown(*names, f"link_{column}_lost_packets") or 0.0
+                there = counted.growth(*names, f"{column}_packets")
+                lost = counted.growth(*names, f"link_{column}_lost_packets") or 0.0
                 if there is None:
                     continue
                 expected = there + lost if column == "input" else there - lost
@@ -168,17 +170,20 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
                     )
 
 
-def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequence[Row]) -> Iterator[str]:
+def _router_disagreements(topology: Topology, router: str, counted: _Counted, classes: Sequence[Row]) -> Iterator[str]:
     """Yield a sentence if packets that a router received were neither passed nor dropped."""
-    ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.links_of(router)})
-    came = _sum(counted.grown(router, port, "input_packets") for port in ports)
-    left = _sum(counted.grown(router, port, "output_packets") for port in ports)
+    ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.node_links(router)})
+    came = _sum(counted.growth(router, port, "input_packets") for port in ports)
+    left = _sum(counted.growth(router, port, "output_packets") for port in ports)
     refused = _class_drops([row for row in classes if row["direction"] == "input"])
-    drops, waits = _ways_of_drops(router, ports, counted, classes), _ways_of_waiting(router, ports, counted, classes)
+    drops, waits = (
+        _possible_drops(router, ports, counted, classes),
+        _possible_queued_packets(router, ports, counted, classes),
+    )
     if came is None or left is None or refused is None or not drops or not waits:
         return
     refused += sum(
-        counted.grown(router, port, "denied_input_packets", "denied_output_packets") or 0.0 for port in ports
+        counted.growth(router, port, "denied_input_packets", "denied_output_packets") or 0.0 for port in ports
     )
     rest = {(lost, kept): came - left - refused - lost - kept for lost in drops for kept in waits}
     (lost, kept), missing = min(rest.items(), key=lambda each: abs(each[1]))
@@ -191,13 +196,13 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequ
         )
 
 
-def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
+def _possible_drops(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
     """Return the possible numbers of drops on output: software differs in whether a port's drops include those of its
     policy, or of policers.
 
     The list is empty if no counter has them.
     """
-    of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
+    of_ports = _sum(counted.growth(router, port, "output_drops") for port in ports)
     output = [row for row in classes if row["direction"] == "output"]
     if not output:
         return [] if of_ports is None else [of_ports]
@@ -206,7 +211,7 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Se
     return [each for each in (of_ports, of_classes, both) if each is not None]
 
 
-def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
+def _possible_queued_packets(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
     """Return the possible numbers of packets queued at the end: a port's queue may be that of its policy, or follow a
     shaper's.
 
@@ -215,15 +220,15 @@ def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: 
     of_ports = sum(
         counted.last(router, port, "queue_depth") + counted.last(router, port, "tx_ring_depth") for port in ports
     )
-    last = [rows[-1] for rows in _by_class(row for row in classes if row["direction"] == "output")]
-    depths = [_waiting(row) for row in last]
+    last = [rows[-1] for rows in _readings_by_class(row for row in classes if row["direction"] == "output")]
+    depths = [_queued_packets(row) for row in last]
     if None in depths:
         return []
     of_classes = sum(each for each in depths if each is not None)
     return [of_ports, of_classes, of_ports + of_classes]
 
 
-def _waiting(row: Row) -> float | None:
+def _queued_packets(row: Row) -> float | None:
     """Return the packets in a class's queue; 0 without a queue, None if the reading lacks them."""
     packets = _number(row, "queue_depth_packets")
     return 0.0 if packets is None and row.get("queue_discipline") is None else packets
@@ -234,7 +239,7 @@ def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) 
     it.
     """
     found = 0.0
-    for rows in _by_class(row for row in classes if "/" not in str(row["class"])):
+    for rows in _readings_by_class(row for row in classes if "/" not in str(row["class"])):
         for reason in reasons:
             name = f"drops_{reason}_packets"
             grown = _growth(_number(rows[0], name), _number(rows[-1], name))
@@ -244,10 +249,10 @@ def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) 
     return found
 
 
-def _by_class(rows: Iterable[Row]) -> list[list[Row]]:
+def _readings_by_class(rows: Iterable[Row]) -> list[list[Row]]:
     """Return the readings of each class, ordered by time."""
     found: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=_time_s):
+    for row in sorted(rows, key=_reading_time_s):
         found[tuple(row.get(name) for name in CLASS)].append(row)
     return list(found.values())
 

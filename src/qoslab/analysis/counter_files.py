@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from qoslab.analysis import raw
-from qoslab.analysis.class_lines import Line, Lines, ends_of
+from qoslab.analysis.class_lines import Line, Lines, interfaces_with_lines
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.analysis.observed import COMMAND, observed_class_rows
-from qoslab.analysis.show_readings import instants, last_counted, reading_rows
+from qoslab.analysis.show_readings import instants, last_common_time_ns, reading_rows
 from qoslab.analysis.tree_counters import tree_rows
 from qoslab.errors import DamageError, QoslabError
 from qoslab.ios.model.port_names import TCP, UDP
@@ -44,7 +44,7 @@ class HostCount:
     sent_bytes: int
 
     @property
-    def is_of_the_line(self) -> bool:
+    def counts_line_frames(self) -> bool:
         """True if it counts packets in their form on the line; an interface with segmentation offload may count larger
         ones.
         """
@@ -69,9 +69,9 @@ def add_counters(
     """
     problems: list[str] = []
     last: dict[str, Latest] = {}
-    origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
-    counted, lines = files.devices_with_counters(), lines_of(experiment)
-    names = _traffic_of(record, experiment)
+    origin_ns = 0 if record.traffic_start is None else ns(record.traffic_start)
+    counted, lines = files.devices_with_counters(), lines_by_interface(experiment)
+    names = _traffic_lookup(record, experiment)
     for device in counted:
         try:
             replies = list(files.counter_replies(device))
@@ -90,7 +90,7 @@ def add_counters(
     for entry in record.observed:
         if entry.command.startswith(COMMAND) and entry.device not in counted:
             try:
-                parsed = files.parsed(entry.device, entry.moment, entry.command)
+                parsed = files.parsed_output(entry.device, entry.moment, entry.command)
             except QoslabError as error:
                 problems.append(error.message)
                 continue
@@ -101,7 +101,7 @@ def add_counters(
             else:
                 continue
             try:
-                measured = select_experiment_interfaces(parsed or {}, ends_of(lines, entry.device))
+                measured = select_experiment_interfaces(parsed or {}, interfaces_with_lines(lines, entry.device))
                 rows = list(observed_class_rows(entry.device, measured, 0.0))
             except DAMAGE:
                 problems.append(f'the parsed output of "{entry.command}" of {entry.device} is damaged')
@@ -112,7 +112,7 @@ def add_counters(
         try:
             readings, polled = list(files.readings(device)), record.polling.get(device)
             period = COUNTER_INTERVAL_S if polled is None else max(polled.every_s, COUNTER_INTERVAL_S)
-            last[device] = Latest(last_counted(readings), period)
+            last[device] = Latest(last_common_time_ns(readings), period)
             for name, row in reading_rows(device, readings, origin_ns, lines, names):
                 add(name, row)
         except QoslabError as error:
@@ -122,13 +122,13 @@ def add_counters(
     return problems, last
 
 
-def too_old(last: Mapping[str, Latest], record: CellRecord, experiment: Experiment) -> Iterator[str]:
+def stale_counter_messages(last: Mapping[str, Latest], record: CellRecord, experiment: Experiment) -> Iterator[str]:
     """Return one sentence for each router without counters from the end of the traffic, since its values would be too
     low.
 
     The last counters are read when all flows are done. They may be older by the polling period.
     """
-    over_ns = _over_ns(record, experiment)
+    over_ns = _last_end_ns(record, experiment)
     if over_ns is None:
         return
     for device, (last_ns, period) in last.items():
@@ -139,13 +139,13 @@ def too_old(last: Mapping[str, Latest], record: CellRecord, experiment: Experime
             )
 
 
-def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
+def _last_end_ns(record: CellRecord, experiment: Experiment) -> int | None:
     """Return the end time of the last flow, in nanoseconds since 1970; None if none ran.
 
     A flow that was stopped, or had no more to send, ended before its planned time.
     """
     arm = experiment.arm(record.arm)
-    lengths = {flow.name: experiment.duration_of(arm, flow).ns for flow in experiment.flows_of(arm)}
+    lengths = {flow.name: experiment.flow_duration(arm, flow).ns for flow in experiment.arm_flows(arm)}
     ends = [ns(flow.started) + lengths[flow.traffic] for flow in record.flows if flow.traffic in lengths]
     done = [ns(step.ended) for step in record.steps if step.name == TRAFFIC and step.ended is not None]
     return min([max(ends), *done]) if ends else None
@@ -187,12 +187,12 @@ def _counted_rows(
     return ((name, row) for name, rows in tables.items() for row in rows)
 
 
-def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
+def _traffic_lookup(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
     """Return a function from an IP header to the traffic with its address and port; None for answers and
     other packets.
     """
     numbers: dict[str, int] = {"tcp": TCP, "udp": UDP}
-    protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
+    protocols = {flow.name: numbers[flow.protocol] for flow in experiment.arm_flows(experiment.arm(record.arm))}
     known: dict[tuple[object, ...], str] = {
         (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic
         for flow in record.flows
@@ -205,7 +205,7 @@ def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping
     return name
 
 
-def cards_of(files: CellFiles) -> dict[str, dict[str, HostCount]]:
+def host_nic_counters(files: CellFiles) -> dict[str, dict[str, HostCount]]:
     """Return the counters of hosts over the traffic time, by interface."""
     found = {}
     for host, text in files.interface_counters():
@@ -220,7 +220,7 @@ def cards_of(files: CellFiles) -> dict[str, dict[str, HostCount]]:
     return found
 
 
-def lines_of(experiment: Experiment) -> Lines:
+def lines_by_interface(experiment: Experiment) -> Lines:
     """Return the lines at interfaces, by node and interface."""
     return {
         (end.node, end.interface): Line(float(link.rate.bps), extra_bytes(link.framing), COUNTED_HEADER[link.framing])

@@ -70,12 +70,12 @@ class Agreement:
     """Reason for the absence of a test."""
 
     @property
-    def contrary(self) -> bool:
+    def is_contradiction(self) -> bool:
         """True if the labs contradict each other."""
         return self.word in CONTRARY
 
 
-def margin_of(expectation: Expectation | None, metric: str, unit: Unit, figure: float) -> Margin:
+def expectation_margin(expectation: Expectation | None, metric: str, unit: Unit, figure: float) -> Margin:
     """Return the margin of a value from its expectation; `figure` is the greater of the two values.
 
     With a prediction, the margin is its distance to the nearer end of its window; for a window without a prediction
@@ -121,7 +121,7 @@ def _step(metric: str, unit: Unit) -> Margin:
     return Margin(0.0, "")
 
 
-def least_p_value(first: int, second: int) -> float:
+def minimum_p_value(first: int, second: int) -> float:
     """Return the least possible p-value of a rank test of this many values, if all of one lab are above all of the
     other.
     """
@@ -139,7 +139,7 @@ def agreement(first: Sequence[float], second: Sequence[float], difference: float
         return Agreement(APART, difference, math.nan, "a value is not finite")
     if margin == 0:
         return Agreement(DIFFERENT, difference, math.nan, "no random variation")
-    if least_p_value(len(first), len(second)) > SIGNIFICANCE:
+    if minimum_p_value(len(first), len(second)) > SIGNIFICANCE:
         counted = f"{len(first)} and {len(second)} repetitions"
         return Agreement(NEAR if near else APART, difference, math.nan, f"{counted} are too few for a test")
     a, b = np.asarray(first), np.asarray(second)

@@ -53,22 +53,22 @@ def sampled_median(samples: Sequence[float]) -> Estimate:
     return Estimate(middle, max(middle - ordered[rank], ordered[count - 1 - rank] - middle))
 
 
-def error_of(value: float) -> float:
+def estimate_error(value: float) -> float:
     """Return the maximum error of a value; 0 if it is not an estimate."""
     return value.error if isinstance(value, Estimate) else 0.0
 
 
-def given(value: float | Missing, of: Callable[[], str]) -> float | Missing:
+def value_if_precise(value: float | Missing, of: Callable[[], str]) -> float | Missing:
     """Return the value, or a reason if it is not precise enough; `of` returns the display name of the class."""
-    if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
+    if isinstance(value, Missing) or estimate_error(value) <= ERROR_MOST * abs(value):
         return value
-    low, high = value - error_of(value), value + error_of(value)
+    low, high = value - estimate_error(value), value + estimate_error(value)
     return Missing(f"{of()}: its readings only show that it is between {max(low, 0.0):.4g} and {high:.4g}")
 
 
-def scaled(value: float, factor: float) -> Estimate:
+def scale_estimate(value: float, factor: float) -> Estimate:
     """Return a multiple of a value, with its error."""
-    return Estimate(value * factor, error_of(value) * abs(factor))
+    return Estimate(value * factor, estimate_error(value) * abs(factor))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Interval:
     low: float
     high: float
 
-    def near(self, value: float) -> Estimate:
+    def nearest_value(self, value: float) -> Estimate:
         """Return the nearest number within the interval, with the distance to the farther end as the error."""
         inside = min(max(value, self.low), self.high)
         return Estimate(inside, max(self.high - inside, inside - self.low))
@@ -97,4 +97,4 @@ def passed_bytes(packets: float, size: float, passed: float, header: int) -> Est
     high = min(passed * most, size - few)
     mean = size / packets if packets else (least + most) / 2
     # Counters that are read one after the other need not agree to the last packet.
-    return Interval(min(low, high), max(low, high)).near(passed * mean)
+    return Interval(min(low, high), max(low, high)).nearest_value(passed * mean)

@@ -152,7 +152,7 @@ def _reproduction(expectation: Expectation, published: PublishedFigure | None) -
     if not published.is_published:
         reference = format_value(published.value, expectation.unit)
         return {"reproduction": OWN_REFERENCE, "explanation": f"Reference measurement, not published: {reference}."}
-    if not expectation.holds(published.value, uncertain=published.resolution / 2):
+    if not expectation.is_within_bounds(published.value, uncertain=published.resolution / 2):
         return {"reproduction": NOT_REPRODUCED, "explanation": expectation.explained}
     if expectation.fitted:
         return {"reproduction": FITTED, "explanation": expectation.fitted}
@@ -169,7 +169,7 @@ def unexpected_values(
         | {"unit": Reference.parse(metric).metric.unit, **measured_columns(measured), "verdict": INFORMATIVE}
         | dict.fromkeys(("tolerance", "reason", "reproduction", "explanation"), "")
         for arm in experiment.arms
-        for names in [_named(experiment, arm, metrics, len(cells))]
+        for names in [_informative_metrics(experiment, arm, metrics, len(cells))]
         for where in _combinations(arm, cells)
         for metric in names
         if (measured := measured_figure(known, arm.name, metric, where)).estimate is not None
@@ -183,16 +183,16 @@ def _combinations(arm: Arm, cells: Sequence[CellSummary]) -> list[Mapping[str, S
     return list(found.values())
 
 
-def _named(experiment: Experiment, arm: Arm, metrics: pd.DataFrame, cells: int) -> list[str]:
+def _informative_metrics(experiment: Experiment, arm: Arm, metrics: pd.DataFrame, cells: int) -> list[str]:
     """Return the most informative metrics of an arm: those of its graphs, then those measured by default."""
     graphs = [graph.metric for graph in experiment.graphs if not graph.arms or arm.name in graph.arms]
     own = [str(name) for name in metrics[metrics["arm"] == arm.name]["metric"].unique()]
-    found = [] if graphs and cells * len(own) > MOST_ROWS else list(_by_itself(experiment, arm, own))
+    found = [] if graphs and cells * len(own) > MOST_ROWS else list(_default_metrics(experiment, arm, own))
     return list(dict.fromkeys([*graphs, *found]))
 
 
-def _by_itself(experiment: Experiment, arm: Arm, known: Sequence[str]) -> Iterator[str]:
-    tcp = {flow.name for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
+def _default_metrics(experiment: Experiment, arm: Arm, known: Sequence[str]) -> Iterator[str]:
+    tcp = {flow.name for flow in experiment.arm_flows(arm) if flow.protocol == "tcp"}
     parsed = [each for each in map(Reference.parse, known) if each.selector is not None and each.at is None]
     for selector, names in OF_SELECTOR.items():
         each_of = dict.fromkeys(each.selector for each in parsed if each.metric.selector == selector)
@@ -212,7 +212,7 @@ def impossible(comparison: pd.DataFrame) -> list[str]:
     ]
 
 
-def reproduced(comparison: pd.DataFrame) -> str:
+def reproduction_sentence(comparison: pd.DataFrame) -> str:
     """Return a sentence such as `21 of 30 published values reproduced; 5 contradict the prediction.`
 
     A value is reproduced if prediction, publication and this run agree.
@@ -229,15 +229,15 @@ def reproduced(comparison: pd.DataFrame) -> str:
     fitted, other, nothing = (int((kinds == kind).sum()) for kind in (FITTED, NOT_REPRODUCED, ""))
     undecided = int(agreed.sum()) - met - failed
     parts = [f"{met} of {len(published)} published values reproduced"]
-    parts += [f"{other} contradict{_s(other)} the prediction"] if other else []
-    parts += [f"{failed} agree{_s(failed)} with the prediction, but not with this run"] if failed else []
+    parts += [f"{other} contradict{_verb_ending(other)} the prediction"] if other else []
+    parts += [f"{failed} agree{_verb_ending(failed)} with the prediction, but not with this run"] if failed else []
     parts += [f"{undecided} could not be decided by this run"] if undecided else []
-    parts += [f"{fitted} depend{_s(fitted)} on a fitted constant"] if fitted else []
+    parts += [f"{fitted} depend{_verb_ending(fitted)} on a fitted constant"] if fitted else []
     parts += [f"{nothing} without a prediction"] if nothing else []
     return f"{'; '.join(parts)}."
 
 
-def _s(count: int) -> str:
+def _verb_ending(count: int) -> str:
     """Return the ending of a verb."""
     return "s" if count == 1 else ""
 
@@ -249,10 +249,10 @@ def _verdict(expectation: Expectation, measured: Measured, *, shortened: bool) -
         if shortened and too_short(measured.missing):
             return NOT_MEASURED
         return UNDECIDED if measured.excluded else OUTSIDE
-    if not expectation.can_be(measured.estimate.value):
+    if not expectation.is_possible(measured.estimate.value):
         return IMPOSSIBLE
-    if measured.undecided:
+    if measured.is_undecided:
         return UNDECIDED
-    if not expectation.holds(measured.estimate.value):
+    if not expectation.is_within_bounds(measured.estimate.value):
         return OUTSIDE
-    return LOOSE if expectation.loose else WITHIN
+    return LOOSE if expectation.has_loose_bounds else WITHIN

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qoslab.analysis.metric_functions import metrics_of
-from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
-from qoslab.analysis.timeline import Timeline, common_span, greatest, least, span
+from qoslab.analysis.metric_functions import register_metrics
+from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, known_maximum, total
+from qoslab.analysis.timeline import Timeline, common_span, greatest, known_minimum, span
 from qoslab.model.voice import mean_opinion_score
 from qoslab.results.columns import Column, Columns
 
@@ -39,7 +39,7 @@ def jain(goodputs: Column) -> float:
     return float(goodputs.sum()) ** 2 / (len(goodputs) * squares) if squares > 0 else math.nan
 
 
-@metrics_of(
+@register_metrics(
     "flows",
     "goodput.sum",
     "goodput.flow.min",
@@ -68,7 +68,7 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
         return
     yield "goodput.sum", total_bps(flows)
     each = flows["goodput_bps"]
-    low, high = least(each), greatest(each)
+    low, high = known_minimum(each), greatest(each)
     yield "goodput.flow.min", low
     yield "goodput.flow.max", high
     known = each[~np.isnan(each)]
@@ -79,19 +79,19 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
     if high > 0:
         yield "goodput.spread", high / low if low > 0 else math.inf
         yield "fairness.jain", fairness(flows, intervals)
-    yield from _page_times(flows.where(flows.has("pages")))
-    datagrams = flows.where(flows.has("datagrams"))
+    yield from _page_times(flows.select(flows.has("pages")))
+    datagrams = flows.select(flows.has("datagrams"))
     if len(datagrams):
         sent, lost = float(datagrams["datagrams"].sum()), total(datagrams["lost"], "lost datagrams of streams")
         yield "datagrams.lost", lost
         if sent:
             yield "datagrams.loss", lost if isinstance(lost, Missing) else lost / sent
         # A stream of which no two datagrams arrived has no jitter.
-        arrived = datagrams.where(~(datagrams["datagrams"] - datagrams["lost"] < 2))
+        arrived = datagrams.select(~(datagrams["datagrams"] - datagrams["lost"] < 2))
         if len(arrived):
-            yield "datagrams.jitter", most(arrived["jitter_ms"], "jitter values of streams")
-        yield from _delays(datagrams.where(datagrams["datagrams"] > datagrams["lost"]))
-        worst = least(datagrams["voice_r"])
+            yield "datagrams.jitter", known_maximum(arrived["jitter_ms"], "jitter values of streams")
+        yield from _delays(datagrams.select(datagrams["datagrams"] > datagrams["lost"]))
+        worst = known_minimum(datagrams["voice_r"])
         if not math.isnan(worst):
             yield "voice.r", worst
             yield "voice.mos", mean_opinion_score(worst)
@@ -106,7 +106,7 @@ def _delays(arrived: Columns) -> Iterator[Figure]:
         if not arrived.has(column).any():
             yield f"datagrams.delay.{name}", Missing(NO_DELAY)
         else:
-            yield f"datagrams.delay.{name}", most(arrived[column], "delay values of streams")
+            yield f"datagrams.delay.{name}", known_maximum(arrived[column], "delay values of streams")
 
 
 def _page_times(flows: Columns) -> Iterator[Figure]:
@@ -115,10 +115,10 @@ def _page_times(flows: Columns) -> Iterator[Figure]:
         return
     complete = float(flows["pages"].sum())
     yield "pages.complete", complete
-    timed = flows.where(flows["pages"] > 0)
+    timed = flows.select(flows["pages"] > 0)
     if complete:
         yield "pages.time.mean", float((timed["pages"] * timed["page_mean_ms"]).sum()) / complete
-        yield "pages.time.max", most(timed["page_max_ms"], "page times")
+        yield "pages.time.max", known_maximum(timed["page_max_ms"], "page times")
 
 
 def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missing:
@@ -126,11 +126,11 @@ def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missin
     together = common_span(flows)
     if together is None:
         return Missing(NOT_TOGETHER)
-    index = jain(np.array([stream.between(*together) for stream in Timeline.each(flows, intervals)]))
+    index = jain(np.array([stream.bits_between(*together) for stream in Timeline.stream_timelines(flows, intervals)]))
     return Missing("none of its flows received anything while all of them ran") if math.isnan(index) else index
 
 
-@metrics_of("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
+@register_metrics("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
 def share_figures(flows: Columns, everything: Columns) -> Iterator[Figure]:
     """Return the share of `flows` in the bytes received by `everything` in their cell: shares add up to 1."""
     if not len(flows):

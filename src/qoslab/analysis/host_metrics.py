@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.analysis.throughput import segment_size, tcp_flows
 from qoslab.results.columns import Columns
 
 
-@metrics_of(
+@register_metrics(
     "hosts",
     "tcp.retransmits",
     "tcp.retransmitted",

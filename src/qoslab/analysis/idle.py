@@ -13,7 +13,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.lab_kinds import LabKind
 from qoslab.model.experiment import Arm, Experiment
-from qoslab.platforms import is_switch, routers_of
+from qoslab.platforms import is_switch, router_names
 from qoslab.results import CellFiles
 from qoslab.results.cell_files import observation_file
 from qoslab.schema.devices import configured_devices
@@ -32,13 +32,13 @@ def idle_warnings(
     for cell in cells:
         of_arm.setdefault(cell.arm, []).append(cell)
     for arm, own in of_arm.items():
-        for message in dict.fromkeys(_of_arm(own, found, lab)):
+        for message in dict.fromkeys(_arm_warnings(own, found, lab)):
             arms.setdefault(message, []).append(arm)
-    warnings = [_with_arms(message, names, len(of_arm)) for message, names in arms.items()]
-    return warnings + list(_unparsed(experiment, cells))
+    warnings = [_append_arms(message, names, len(of_arm)) for message, names in arms.items()]
+    return warnings + list(_unparsed_commands(experiment, cells))
 
 
-def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
+def _append_arms(message: str, arms: Sequence[str], count: int) -> str:
     """Add the arms to a warning, unless it is about all of them."""
     if len(arms) == count:
         return message
@@ -46,11 +46,11 @@ def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
     return f"arm{'s' if len(arms) > 1 else ''} {named}: {message}"
 
 
-def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: LabKind) -> Iterator[str]:
+def _arm_warnings(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: LabKind) -> Iterator[str]:
     first = cells[0]
     experiment = first.experiment()
     arm = experiment.arm(first.arm)
-    devices = configured_devices(experiment, first.configurations(routers_of(experiment.topology)))
+    devices = configured_devices(experiment, first.configurations(router_names(experiment.topology)))
     static = idle_parts(experiment, arm, devices)
     covered: set[tuple[str, str]] = set()
     own = found["classes"][found["classes"]["arm"] == first.arm]
@@ -59,15 +59,15 @@ def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: 
         switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
         own = own[~own["device"].isin(switches)]
     for idle in _idle_classes(own, devices):
-        why = next((each.message for each in static if _same(each, idle)), "")
+        why = next((each.message for each in static if _is_explained_by_configuration(each, idle)), "")
         covered.add((idle.router, idle.name))
         if not idle.is_allowed(frozenset(experiment.allow_idle)):
             yield f"{idle.message} ({why.partition(': ')[2]})" if why else idle.message
     yield from (each.message for each in static if (each.router, each.name) not in covered)
-    yield from _silent(experiment, arm, found["flows"])
+    yield from _traffic_without_arrivals(experiment, arm, found["flows"])
 
 
-def _same(static: IdlePart, idle: IdlePart) -> bool:
+def _is_explained_by_configuration(static: IdlePart, idle: IdlePart) -> bool:
     """Return whether the configuration explains why a class or policy matched no packets."""
     if (static.router, static.name) != (idle.router, idle.name):
         return False
@@ -89,10 +89,12 @@ def _idle_classes(own: pd.DataFrame, devices: Mapping[str, Device]) -> Iterator[
             for name, rows in table.groupby("class", sort=False)["packets"]
             if not rows.isna().any()
         }
-        yield from _of_policy(str(router), Attachment(str(interface), str(direction), str(policy)), packets, devices)
+        yield from _idle_policy_parts(
+            str(router), Attachment(str(interface), str(direction), str(policy)), packets, devices
+        )
 
 
-def _of_policy(
+def _idle_policy_parts(
     router: str, at: Attachment, packets: Mapping[str, int], devices: Mapping[str, Device]
 ) -> Iterator[IdlePart]:
     where = f"{router} {at.interface} {at.direction}"
@@ -112,16 +114,16 @@ def _of_policy(
         yield IdlePart(router, name, f"{where}: class {path} matched 0 of {of:,} packets", path, at)
 
 
-def _silent(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[str]:
+def _traffic_without_arrivals(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[str]:
     """Yield the traffic without any arrivals."""
     own = flows[flows["arm"] == arm.name]
-    for flow in experiment.flows_of(arm):
+    for flow in experiment.arm_flows(arm):
         arrived = own[own["traffic"] == flow.name]["bytes"]
         if len(arrived) and not flow.may_fail and not arrived.fillna(0).sum():
             yield f'traffic "{flow.name}": nothing arrived'
 
 
-def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[str]:
+def _unparsed_commands(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[str]:
     """Yield the show commands with output that was not parsed in any cell."""
     for each in experiment.observe:
         moments = {str(moment) for moment in each.moments}
@@ -134,7 +136,7 @@ def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[st
         ]
         reasons = []
         for cell, moment in outputs:
-            reason = _why_unparsed(cell, each.node, moment, each.command)
+            reason = _unparsed_reason(cell, each.node, moment, each.command)
             if not reason:
                 break
             reasons.append(reason)
@@ -144,7 +146,7 @@ def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[st
                 yield f'{each.node} "{each.command}": nothing was parsed from {count}: {reasons[0]}'
 
 
-def _why_unparsed(cell: CellFiles, device: str, moment: str, command: str) -> str:
+def _unparsed_reason(cell: CellFiles, device: str, moment: str, command: str) -> str:
     """Return the reason why a router's output was not parsed; empty if a part of it was."""
     name = f"{observation_file(device, moment, command)}.json"
     try:

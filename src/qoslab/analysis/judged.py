@@ -53,7 +53,7 @@ def judge(
     arms = {cell.arm for cell in cells}
     valid = metrics.assign(valid=metrics["cell"].isin([cell.name for cell in cells if cell.valid]))
     comparable = [each for each in published if each.metric and planned.has(each.arm.split("/"), each.where)]
-    expected = list(planned.expected(wanted, experiment.duration)) if wanted else []
+    expected = list(planned.expand_expectations_of_cells(wanted, experiment.duration)) if wanted else []
     comparison = compare(
         (wanted.article or "") if wanted else "",
         valid,

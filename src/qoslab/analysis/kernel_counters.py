@@ -140,12 +140,12 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
     for each in sorted(policy, key=lambda one: -len(one["path"])):
         path, hook = tuple(each["path"]), each["hook"]
         below = [one for (at, other), one in found.items() if at == hook and other[:-1] == path]
-        found[hook, path] = _sum([_counted(each, chains), *below])
+        found[hook, path] = _sum([_own_counters(each, chains), *below])
     users = Counter(str(each["leaf"]) for each in policy if each["leaf"] is not None)
     for each in policy:
         path, hook = tuple(each["path"]), each["hook"]
         one = found[hook, path]
-        of_queues = [_drops_of(queues[leaf]) for leaf in one.leaves if leaf in queues]
+        of_queues = [_queue_drops(queues[leaf]) for leaf in one.leaves if leaf in queues]
         drops: dict[str, int | None] = dict(sum(map(Counter, of_queues), Counter(one.drops)))
         if each["leaf"] is not None and users[each["leaf"]] > 1 and any(sum(some.values()) for some in of_queues):
             # The classes of the packets that the queue dropped are unknown.
@@ -158,12 +158,12 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
             "packets": one.packets,
             "bytes": one.bytes,
             **_drops(drops, None),
-            **_policed(each, chains),
+            **_packets_by_colour(each, chains),
             **({} if queue is None else _queue(queue, queue)),
         }
 
 
-def _counted(
+def _own_counters(
     each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]
 ) -> _Counted:
     """Return the counters of one class without those of the classes below it."""
@@ -196,7 +196,9 @@ def _sum(parts: Sequence[_Counted]) -> _Counted:
     return _Counted(sum(each.packets for each in parts), sum(each.bytes for each in parts), drops, leaves)
 
 
-def _policed(each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]) -> Row:
+def _packets_by_colour(
+    each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]
+) -> Row:
     """Return the packets of each colour; the first of two buckets is that of the peak rate."""
     buckets = [bucket for action, bucket in _buckets(each, chains) if action == "police"]
     if not buckets:
@@ -233,13 +235,13 @@ def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str,
         "class": name,
         "packets": sent + drops + depth,
         "bytes": offered,
-        **_drops(_drops_of(holder), lost),
+        **_drops(_queue_drops(holder), lost),
         **_queue(holder, counted),
         "queue_discipline": None if queue is None else queue["kind"],
     }
 
 
-def _drops_of(holder: Mapping[str, Any]) -> dict[str, int]:
+def _queue_drops(holder: Mapping[str, Any]) -> dict[str, int]:
     """Return the drops of a queue by reason: before it was full, and due to a full queue."""
     drops, kind = holder["drops"], holder["kind"]
     early = drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if kind in EARLY_DROPS else 0

@@ -13,8 +13,16 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import statistics
-from qoslab.analysis.equivalence import Agreement, Margin, agreement, margin_of, relative_difference
-from qoslab.analysis.measured_figures import CellKey, Planned, Where, alike, cell_keys, pairing, selected
+from qoslab.analysis.equivalence import Agreement, Margin, agreement, expectation_margin, relative_difference
+from qoslab.analysis.measured_figures import (
+    CellKey,
+    Planned,
+    Where,
+    cell_keys,
+    matched_cells,
+    pairing_parameters,
+    select_rows,
+)
 from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
@@ -86,9 +94,9 @@ class ComparedValue:
     """Labs in the order of the runs; the others are compared with the first."""
 
     @property
-    def contrary(self) -> bool:
+    def is_contradiction(self) -> bool:
         """True if a lab contradicts the first."""
-        return any(each.agreement is not None and each.agreement.contrary for each in self.labs)
+        return any(each.agreement is not None and each.agreement.is_contradiction for each in self.labs)
 
 
 @dataclass(frozen=True)
@@ -118,9 +126,9 @@ class LabComparison:
     fidelity: tuple[Fidelity, ...]
 
     @property
-    def contrary(self) -> int:
+    def contradiction_count(self) -> int:
         """Return the number of values with an expectation on which the labs contradict each other."""
-        return sum(each.contrary for each in self.figures if each.expected)
+        return sum(each.is_contradiction for each in self.figures if each.expected)
 
     @property
     def expected_metrics(self) -> frozenset[str]:
@@ -128,7 +136,7 @@ class LabComparison:
         return frozenset(Reference.parse(each.metric).metric.name for each in self.figures if each.expected)
 
     @property
-    def alone(self) -> int:
+    def single_lab_count(self) -> int:
         """Return the number of values with an expectation that fewer than two labs have."""
         return sum(each.expected and each.margin is None for each in self.figures)
 
@@ -138,7 +146,7 @@ class LabComparison:
         return sum(each is not None and each.word == word for each in found)
 
 
-def across(runs: Sequence[LabRun]) -> LabComparison:
+def compare_lab_runs(runs: Sequence[LabRun]) -> LabComparison:
     """Compare runs of different labs; expectations and published values are those of the newest run."""
     newest = sorted(runs, key=lambda run: run.manifest.started, reverse=True)
     rows: dict[Key, tuple[dict[str, Any], Expectation | None, Where]] = {}
@@ -157,7 +165,7 @@ def _rows(run: LabRun) -> Iterator[tuple[Key, tuple[dict[str, Any], Expectation 
     experiment = run.manifest.experiment
     expected: dict[Key, Expectation] = {}
     if experiment.compare is not None:
-        for each in Planned(run.manifest.cells).expected(experiment.compare, experiment.duration):
+        for each in Planned(run.manifest.cells).expand_expectations_of_cells(experiment.compare, experiment.duration):
             expected[each.arm, each.metric, each.selection] = each
     published = {(each.arm, each.metric, each.selection): each.where for each in run.manifest.published}
     for row in run.outcome.comparison.to_dict("records"):
@@ -175,12 +183,12 @@ def _figure(
     where: Where,
 ) -> ComparedValue:
     arm, metric, unit = row["arm"], row["metric"], cast(Unit, row["unit"])
-    found = [_Values.of(metrics, arm, metric, where) for metrics in valid]
-    shared = _shared(found)
+    found = [_Values.from_metrics(metrics, arm, metric, where) for metrics in valid]
+    shared = _common_cells(found)
     estimates = [each.estimate(shared) for each in found]
     first = estimates[0]
     known = [abs(each.value) for each in estimates if each is not None]
-    margin = margin_of(expectation, metric, unit, max(known)) if len(known) > 1 else None
+    margin = expectation_margin(expectation, metric, unit, max(known)) if len(known) > 1 else None
     labs = []
     for run, values, estimate in zip(runs, found, estimates, strict=True):
         agreed = None
@@ -206,7 +214,7 @@ def _figure(
 def _verdict(expectation: Expectation | None, estimate: Estimate | None) -> str:
     if expectation is None or estimate is None:
         return INFORMATIVE
-    return WITHIN if expectation.holds(estimate.value) else OUTSIDE
+    return WITHIN if expectation.is_within_bounds(estimate.value) else OUTSIDE
 
 
 class _Values:
@@ -217,12 +225,12 @@ class _Values:
         """Values of the repetitions, by cell without its repetition."""
 
     @classmethod
-    def of(cls, metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Values:
+    def from_metrics(cls, metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Values:
         """Return the values of an arm; for `A/B` those of the common cells of both, by parameters and repetition."""
-        sides = [_by_cell(metrics, each, metric, where) for each in arm.split("/")]
+        sides = [_group_by_cell(metrics, each, metric, where) for each in arm.split("/")]
         keys = [[key for repetitions in side.values() for key in repetitions] for side in sides]
         every = [cell_keys(metrics[metrics["arm"] == each]) for each in arm.split("/")]
-        shared = alike(keys, pairing(every))
+        shared = matched_cells(keys, pairing_parameters(every))
         return cls(
             tuple(
                 {
@@ -242,7 +250,9 @@ class _Values:
         """Return the estimate over these cells, as in a run's comparison; None if there are no values, or if the
         denominator is 0.
         """
-        groups = [[list(side[cell].values()) for cell in side if cell in kept] for side, kept in self._with(shared)]
+        groups = [
+            [list(side[cell].values()) for cell in side if cell in kept] for side, kept in self._pair_with_sides(shared)
+        ]
         if not all(groups):
             return None
         estimate = statistics.average(groups[0]) if len(groups) == 1 else statistics.ratio(groups[0], groups[1])
@@ -250,20 +260,20 @@ class _Values:
 
     def repetitions(self, shared: tuple[set[str], ...]) -> list[float]:
         """Return the value of each repetition that all cells have; if there is none, that of the medians."""
-        sides = [[side[cell] for cell in side if cell in kept] for side, kept in self._with(shared)]
+        sides = [[side[cell] for cell in side if cell in kept] for side, kept in self._pair_with_sides(shared)]
         common = set.intersection(*(set(cell) for side in sides for cell in side))
         means = [[float(np.mean([cell[number] for cell in side])) for number in sorted(common)] for side in sides]
         found = means[0] if len(means) == 1 else [a / b if b else math.inf for a, b in zip(*means, strict=True)]
         estimate = self.estimate(shared)
         return found or ([estimate.value] if estimate is not None else [])
 
-    def _with(self, shared: tuple[set[str], ...]) -> Iterable[tuple[dict[str, Repetitions], set[str]]]:
+    def _pair_with_sides(self, shared: tuple[set[str], ...]) -> Iterable[tuple[dict[str, Repetitions], set[str]]]:
         return zip(self._sides, shared, strict=True)
 
 
-def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, dict[CellKey, float]]:
+def _group_by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, dict[CellKey, float]]:
     """Group the values of repetitions by cell without its repetition."""
-    rows = selected(metrics, arm, where)
+    rows = select_rows(metrics, arm, where)
     rows = rows[rows["metric"] == metric]
     found: dict[str, dict[CellKey, float]] = {}
     for cell, key, value in zip(rows["cell"], cell_keys(rows), rows["value"], strict=True):
@@ -276,7 +286,7 @@ def _place(cell: str) -> str:
     return cell.rpartition("/")[0]
 
 
-def _shared(found: Sequence[_Values]) -> tuple[set[str], ...]:
+def _common_cells(found: Sequence[_Values]) -> tuple[set[str], ...]:
     """Return the cells that all labs with any cells have, so that values are from the same cells in each lab."""
     some = [each.cells for each in found if all(each.cells)]
     if not some:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from qoslab.analysis.limiter_inference import Joined, infer, join, load
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.raw import Row
 from qoslab.capture import CaptureError
@@ -50,7 +50,7 @@ def _figures(joined: Joined, dscp: int | None) -> Row:
     if dscp is not None and dscp not in joined.dscps:
         # Other arms may have none, which is not an error.
         return {"kind": f"no packet of DSCP {dscp}"}
-    found = infer(joined.of_dscp(dscp))
+    found = infer(joined.select_dscp(dscp))
     figures = {
         "rate_bps": found.rate_bps,
         "burst_bytes": found.burst_bytes,
@@ -63,7 +63,7 @@ def _figures(joined: Joined, dscp: int | None) -> Row:
     return row | {"kind": found.kind, "ahead_packets": found.ahead_packets, "unexplained": found.unexplained}
 
 
-@metrics_of("limiters", *_COLUMNS)
+@register_metrics("limiters", *_COLUMNS)
 def limiter_figures(limiters: Columns) -> Iterator[Figure]:
     """Compute the metrics of the limiter between two captures; none for several pairs together."""
     if len(limiters) != 1:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from qoslab.analysis.paths import FULL_PACKET_BYTES, Hop, Paths, paths_of
-from qoslab.analysis.steady import whole_span
-from qoslab.analysis.timeline import greatest, least, span, spans, usual_interval
+from qoslab.analysis.paths import FULL_PACKET_BYTES, Hop, Paths, first_arm_paths
+from qoslab.analysis.steady import simultaneous_span
+from qoslab.analysis.timeline import greatest, known_minimum, span, spans, usual_interval
 from qoslab.model.experiment import Experiment, Family, Flow
 from qoslab.model.framing import CELL, CELL_PAYLOAD, COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.model.metrics import Reference, format_value
@@ -65,15 +65,15 @@ class Carried:
     """Capacity of the links in bits, by names of traffic; filled on demand."""
     _selected: dict[str | None, Columns] = field(default_factory=dict)
 
-    def flows_of(self, selector: str | None) -> Columns:
+    def select_flows(self, selector: str | None) -> Columns:
         """Return the flows of a traffic, or all."""
         if selector not in self._selected:
             all_flows = self.flows
-            self._selected[selector] = all_flows if selector is None else all_flows.among("traffic", [selector])
+            self._selected[selector] = all_flows if selector is None else all_flows.select_values("traffic", [selector])
         return self._selected[selector]
 
 
-def beyond_lines(
+def impossible_value_messages(
     experiment: Experiment, arm: str, found: Mapping[str, Columns], computed: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield messages on impossibly high values of one cell; `found` are its tables, `computed` its rows of `metrics`.
@@ -81,7 +81,7 @@ def beyond_lines(
     For traffic with an unknown path, only shares are checked.
     """
     policed = bool(found["classes"].has("police_cir_bps").any())
-    cell = Carried(experiment, arm, paths_of(experiment), found["flows"], found["intervals"], policed)
+    cell = Carried(experiment, arm, first_arm_paths(experiment), found["flows"], found["intervals"], policed)
     known = {row["metric"]: float(row["value"]) for row in computed if row["value"] is not None}
     # A value of nan cannot be checked.
     figures = {metric: value for metric, value in known.items() if not math.isnan(value)}
@@ -90,7 +90,7 @@ def beyond_lines(
             continue
         reference = Reference.parse(metric)
         name, unit = reference.metric.name, reference.metric.unit
-        most = 1.0 if name in SHARES else _most(cell, reference, figures)
+        most = 1.0 if name in SHARES else _metric_maximum(cell, reference, figures)
         if most is not None and value > most * (1 + ROUNDING):
             why = "the whole" if name in SHARES else "the capacity of the links on its path"
             yield (
@@ -103,11 +103,11 @@ def beyond_lines(
         yield f"goodput.share: {whole}: an error in the analysis"
 
 
-def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
+def _metric_maximum(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
     """Return the maximum of a rate metric; None for other metrics, or without a limit."""
     if reference.metric.name not in RATES:
         return None
-    flows = cell.flows_of(reference.selector)
+    flows = cell.select_flows(reference.selector)
     seconds = _counted_s(cell, reference, flows, found)
     if seconds is None:
         return None
@@ -137,11 +137,11 @@ def _counted_s(cell: Carried, reference: Reference, flows: Columns, found: Mappi
             selector = "" if reference.selector is None else f"({reference.selector})"
             return ran[1] - ran[0] - found.get(f"goodput.warm_up{selector}", 0.0) / 1000
         case "goodput.together":
-            shared = whole_span(cell.intervals)
+            shared = simultaneous_span(cell.intervals)
             return None if shared is None else shared[1] - shared[0]
         case "goodput.flow.max" | "goodput.flow.min" | "goodput.flow.median":
             start, end = spans(flows)
-            return least(end - start)
+            return known_minimum(end - start)
         case _:
             return None
 
@@ -151,7 +151,7 @@ def carried_bits(cell: Carried, flows: Columns) -> float:
 
     For flows with different paths it is the sum over several links, chosen so that each flow crosses one of them.
     """
-    left = {flow.name: flow for flow in cell.experiment.flows_of(cell.experiment.arm(cell.arm))}
+    left = {flow.name: flow for flow in cell.experiment.arm_flows(cell.experiment.arm(cell.arm))}
     names = [str(name) for name in flows.distinct("traffic")]
     if any(name not in left or name not in cell.paths or not cell.paths[name].hops for name in names):
         return math.inf
@@ -163,7 +163,7 @@ def carried_bits(cell: Carried, flows: Columns) -> float:
         limits = []
         for hop, those in crossing.items():
             if len(those) == most:
-                rows = flows.among("traffic", those)
+                rows = flows.select_values("traffic", those)
                 limits.append((_link_bits(cell, hop, rows, [left[name] for name in those]), sorted(those)))
         least, done = min(limits)
         bits += least
@@ -179,7 +179,7 @@ def _link_bits(cell: Carried, hop: Hop, rows: Columns, flows: Iterable[Flow]) ->
     additional packet of each stream.
     """
     names = rows.distinct("traffic")
-    intervals = cell.intervals.among("traffic", names)
+    intervals = cell.intervals.select_values("traffic", names)
     ran = span(rows)
     assert ran is not None
     last = greatest(np.nan_to_num(intervals["offset_s"]) + intervals["end_s"])
@@ -187,7 +187,7 @@ def _link_bits(cell: Carried, hop: Hop, rows: Columns, flows: Iterable[Flow]) ->
     started = usual_interval(intervals) if len(names) > 1 else None
     seconds = end - ran[0] + HOST_BURST_S + (started or 0.0)
     part = max(
-        payload_share(cell.experiment, flow, hop.framing, rows.among("traffic", [flow.name])["mss_bytes"])
+        payload_share(cell.experiment, flow, hop.framing, rows.select_values("traffic", [flow.name])["mss_bytes"])
         for flow in flows
     )
     return seconds * hop.rate_bps * part + len(rows) * FULL_PACKET_BYTES * 8

@@ -17,7 +17,7 @@ import pandas as pd
 
 from qoslab.analysis import statistics
 from qoslab.analysis.statistics import Estimate
-from qoslab.analysis.verdicts import undecided
+from qoslab.analysis.verdicts import is_undecided
 from qoslab.model.comparison import Comparison
 from qoslab.model.expectations import Expectation, resolve_expectation
 from qoslab.model.expressions import read_value
@@ -128,7 +128,7 @@ class MetricRows:
         """Return the cells of an arm with these values (or any of a tuple) of these parameters, with their values of a
         metric.
         """
-        chosen = [self._combination(arm, key) for key in self._selected(arm, where)]
+        chosen = [self._combination(arm, key) for key in self._selected_parameters(arm, where)]
         trusted = any(each.valid for each in chosen)
         rows = [(each.parameters, row) for each in chosen for row in each.rows.get(metric, ())]
         if len(chosen) > 1:
@@ -145,7 +145,7 @@ class MetricRows:
         cells = {cell: None for each in chosen for cell in each.cells}
         return Side(values, cells, trusted, len(rows) - len(counted), missing)
 
-    def _selected(self, arm: str, where: Where) -> list[tuple[object, ...]]:
+    def _selected_parameters(self, arm: str, where: Where) -> list[tuple[object, ...]]:
         """Return the values of the parameters of an arm's selected cells."""
         wanted: dict[str, list[object]] = {}
         for name, given in where.items():
@@ -165,7 +165,7 @@ class MetricRows:
         ]
 
 
-def pairing(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
+def pairing_parameters(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
     """Return the parameters that pair cells of several arms, from all cells of each arm.
 
     All arms have these parameters. One with a single value in each arm does not distinguish cells of an arm: if these
@@ -182,7 +182,7 @@ def pairing(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
     return frozenset(name for name in shared if any(len(found[name]) > 1 for found in values))
 
 
-def alike(sides: Sequence[Sequence[CellKey]], names: Set[str]) -> list[list[CellKey]]:
+def matched_cells(sides: Sequence[Sequence[CellKey]], names: Set[str]) -> list[list[CellKey]]:
     """Return the cells of each side with a counterpart on every other side, by these parameters and repetition."""
 
     def common(cell: CellKey) -> CellKey:
@@ -211,20 +211,20 @@ class Planned:
         cells.
         """
         sides = [[key for values, key in self._keys.get(arm, ()) if matches(values, where)] for arm in arms]
-        return max(map(len, alike(sides, self.pairing(arms))))
+        return max(map(len, matched_cells(sides, self.pairing_parameters(arms))))
 
-    def pairing(self, arms: Sequence[str]) -> frozenset[str]:
+    def pairing_parameters(self, arms: Sequence[str]) -> frozenset[str]:
         """Return the parameters that pair the cells of these arms."""
         known = tuple(arms)
         if known not in self._pairing:
-            self._pairing[known] = pairing([[key for _, key in self._keys.get(arm, ())] for arm in known])
+            self._pairing[known] = pairing_parameters([[key for _, key in self._keys.get(arm, ())] for arm in known])
         return self._pairing[known]
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
         """Return whether each arm has a cell with these parameters."""
         return all(any(matches(each, where) for each in self._cells.get(arm, ())) for arm in arms)
 
-    def expected(self, wanted: Comparison, duration: Duration) -> Iterator[Expectation]:
+    def expand_expectations_of_cells(self, wanted: Comparison, duration: Duration) -> Iterator[Expectation]:
         """Return the expectations of these cells, one for each combination of the parameters in an expectation."""
         for expectation in wanted.expectations:
             cells = self._cells.get(expectation.arms[0], ())
@@ -233,7 +233,7 @@ class Planned:
                     yield each
 
 
-def selected(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
+def select_rows(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
     """Return the rows of an arm's cells with these values (or any of a tuple) of these parameters."""
     rows = table[table["arm"] == arm]
     for name, wanted in where.items():
@@ -270,9 +270,9 @@ class Measured:
         return math.nan if self.estimate is None else self.estimate.value
 
     @property
-    def undecided(self) -> bool:
+    def is_undecided(self) -> bool:
         """True if most of its cells are not valid or lack the value."""
-        return undecided(self.counted, self.planned)
+        return is_undecided(self.counted, self.planned)
 
 
 def measured_figure(
@@ -291,8 +291,8 @@ def measured_figure(
     arms = arm.split("/")
     rows = metrics if isinstance(metrics, MetricRows) else MetricRows(metrics)
     sides = [rows.side(each, metric, where or {}) for each in arms]
-    names = pairing([side.cells for side in sides]) if planned is None else planned.pairing(arms)
-    shared = alike([list(side.values) for side in sides], names)
+    names = pairing_parameters([side.cells for side in sides]) if planned is None else planned.pairing_parameters(arms)
+    shared = matched_cells([list(side.values) for side in sides], names)
     counted = max(map(len, shared))
     asked = max(len(side.cells) for side in sides) if planned is None else planned.count(arms, where or {})
     missing = list(dict.fromkeys(reason for side in sides for reason in side.missing))
@@ -304,10 +304,10 @@ def measured_figure(
     trusted, words = all(side.trusted for side in sides), "; ".join(missing)
     found = Measured(None, trusted, excluded, words, counted=counted, planned=asked)
     values = [_groups(side, cells) for side, cells in zip(sides, shared, strict=True)]
-    return _estimated(found, values) if counted else found
+    return _add_estimate(found, values) if counted else found
 
 
-def _estimated(found: Measured, values: Sequence[list[list[float]]]) -> Measured:
+def _add_estimate(found: Measured, values: Sequence[list[list[float]]]) -> Measured:
     """Add the value of one arm, or the ratio of two; `values` are by cell, of the same cells in both arms."""
     if len(values) == 1:
         return replace(found, estimate=statistics.average(values[0]))

@@ -2,8 +2,8 @@
 Pure.
 
 `qoslab.model.metrics` declares a metric (name, unit, meaning), so that experiment files can be checked without pandas;
-the decorator `metrics_of` registers the function that computes it. Arguments in addition to its rows are passed by
-name.
+the decorator `register_metrics` registers the function that computes it. Arguments in addition to its rows are passed
+by name.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class CellFacts:
     """Paths of the cell's traffic."""
 
     @cached_property
-    def policed(self) -> Columns:
+    def policed_readings(self) -> Columns:
         """Readings of the cell's classes with a policer."""
         classes = self.tables["classes"]
-        return classes.where(classes.has("police_cir_bps"))
+        return classes.select(classes.has("police_cir_bps"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Whole:
     rows: Columns
     _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False)
 
-    def once(self, compute: Callable[..., _T], *further: Any) -> _T:
+    def compute_once(self, compute: Callable[..., _T], *further: Any) -> _T:
         """Return the cached result of `compute` for the rows and `further`, which must be equal for all callers in a
         cell.
         """
@@ -91,7 +91,7 @@ _ORDER = {name: place for place, name in enumerate(METRICS.own)}
 _F = TypeVar("_F", bound=Callable[..., Iterator[Figure]])
 
 
-def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any]) -> Callable[[_F], _F]:
+def register_metrics(table: TableName, *names: str, **needs: Callable[[Selection], Any]) -> Callable[[_F], _F]:
     """Register a generator of metrics. It is called with its rows, and with the results of `needs` by keyword.
 
     Raise `KeyError` for a name that `qoslab.model.metrics` does not declare.
@@ -109,19 +109,19 @@ def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any
     return register
 
 
-def functions_of(table: TableName) -> list[MetricFunction]:
+def metric_functions(table: TableName) -> list[MetricFunction]:
     """Return the functions that read a table, in the order of their metrics' declarations; added ones are last."""
     mine = [each for each in _FUNCTIONS if each.table == table]
     added = [each for _, each in METRICS.added_items() if isinstance(each, AddedMetric) and each.table == table]
-    return [*sorted(mine, key=lambda each: min(map(_ORDER.__getitem__, each.names))), *map(_added, added)]
+    return [*sorted(mine, key=lambda each: min(map(_ORDER.__getitem__, each.names))), *map(_wrap_added_metric, added)]
 
 
-def _added(metric: AddedMetric) -> MetricFunction:
+def _wrap_added_metric(metric: AddedMetric) -> MetricFunction:
     """Wrap the function of a metric of another package: if it fails, the value is missing, with the reason."""
 
     def call(selection: Selection) -> Iterator[Figure]:
         try:
-            value = metric.figure(tables.frame_of(metric.table, selection.rows))
+            value = metric.figure(tables.make_frame(metric.table, selection.rows))
             if value is not None:
                 yield metric.name, float(value)
         # An exception of a plugin's function must not remove all values.
@@ -131,6 +131,6 @@ def _added(metric: AddedMetric) -> MetricFunction:
     return MetricFunction(metric.table, frozenset({metric.name}), call)
 
 
-def registered() -> list[str]:
+def registered_names() -> list[str]:
     """Return the names of all metrics with a registered function."""
     return [name for each in _FUNCTIONS for name in sorted(each.names)]

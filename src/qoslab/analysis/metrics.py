@@ -26,12 +26,12 @@ from qoslab.analysis import (  # noqa: F401
     steady,
     throughput,
 )
-from qoslab.analysis.at_instant import instant_error_s, moment_s, until
-from qoslab.analysis.classes import interfaces_of, selected
-from qoslab.analysis.estimates import Estimate, error_of, given
-from qoslab.analysis.metric_functions import CellFacts, Selection, Whole, functions_of
+from qoslab.analysis.at_instant import instant_error_s, moment_s, readings_until
+from qoslab.analysis.classes import class_interfaces, select_classes
+from qoslab.analysis.estimates import Estimate, estimate_error, value_if_precise
+from qoslab.analysis.metric_functions import CellFacts, Selection, Whole, metric_functions
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.queues import each_of, places_of
+from qoslab.analysis.queues import select_objects, used_selectors
 from qoslab.model.instants import DURING
 from qoslab.model.metrics import (
     METRICS,
@@ -68,18 +68,18 @@ class _Source:
         return SELECTOR_BY_TABLE[self.table]
 
 
-def _named(column: str) -> Callable[[Columns, str | None], Columns]:
-    return lambda rows, selector: rows if selector is None else rows.among(column, [selector])
+def _column_selector(column: str) -> Callable[[Columns, str | None], Columns]:
+    return lambda rows, selector: rows if selector is None else rows.select_values(column, [selector])
 
 
 def _hosts(rows: Columns, selector: str | None) -> Columns:
     """Return the sending hosts, or the named one."""
-    return rows.among("sends", [True]) if selector is None else rows.among("host", [selector])
+    return rows.select_values("sends", [True]) if selector is None else rows.select_values("host", [selector])
 
 
 def _pairs(rows: Columns, selector: str | None) -> Columns:
     """Return the rows of a pair of captures; without a selector those of the only pair."""
-    return rows if selector is None else rows.where(np.array([each == selector for each in _captures(rows)]))
+    return rows if selector is None else rows.select(np.array([each == selector for each in _captures(rows)]))
 
 
 def _captures(rows: Columns) -> list[str]:
@@ -94,23 +94,25 @@ def _captures(rows: Columns) -> list[str]:
 
 def _classes(rows: Columns, selector: str | None) -> Columns | None:
     try:
-        wanted = ClassSelector.parse(selector, interfaces_of(rows))
+        wanted = ClassSelector.parse(selector, class_interfaces(rows))
     except SelectorError:
         # Names a router or interface that has no class in this cell.
         return None
-    return rows if selector is None else selected(rows, wanted, nested=True)
+    return rows if selector is None else select_classes(rows, wanted, nested=True)
 
 
 _SOURCES = (
-    _Source("flows", lambda rows: rows.distinct("traffic"), _named("traffic")),
+    _Source("flows", lambda rows: rows.distinct("traffic"), _column_selector("traffic")),
     _Source("hosts", lambda rows: _hosts(rows, None).distinct("host"), _hosts),
-    _Source("intervals", lambda rows: rows.distinct("traffic"), _named("traffic")),
-    _Source("probes", lambda rows: rows.distinct("probe"), _named("probe")),
-    _Source("classes", lambda rows: rows.among("direction", ["output"]).distinct("class"), _classes, by_rows=False),
+    _Source("intervals", lambda rows: rows.distinct("traffic"), _column_selector("traffic")),
+    _Source("probes", lambda rows: rows.distinct("probe"), _column_selector("probe")),
+    _Source(
+        "classes", lambda rows: rows.select_values("direction", ["output"]).distinct("class"), _classes, by_rows=False
+    ),
     _Source("limiters", _captures, _pairs),
-    _Source("interfaces", lambda rows: each_of("interface", rows), places_of),
-    _Source("conversations", lambda rows: rows.distinct("traffic"), _named("traffic")),
-    _Source("queues", lambda rows: each_of("queue", rows), places_of),
+    _Source("interfaces", lambda rows: used_selectors("interface", rows), select_objects),
+    _Source("conversations", lambda rows: rows.distinct("traffic"), _column_selector("traffic")),
+    _Source("queues", lambda rows: used_selectors("queue", rows), select_objects),
 )
 
 
@@ -126,11 +128,11 @@ def metrics_of_cell(
     rows: list[dict[str, object]] = []
     for source in _SOURCES:
         if len(facts.tables[source.table]):
-            rows += _of_source(source, facts.tables[source.table], key, facts, wanted, most_each)
+            rows += _source_metrics(source, facts.tables[source.table], key, facts, wanted, most_each)
     return rows
 
 
-def _of_source(
+def _source_metrics(
     source: _Source,
     table: Columns,
     key: tuple[object, ...],
@@ -140,7 +142,7 @@ def _of_source(
 ) -> Iterator[dict[str, object]]:
     """Return the rows of `metrics` of one cell that come from one table."""
     whole = Whole(table)
-    functions = functions_of(source.table)
+    functions = metric_functions(source.table)
     named = (each.selector for each in wanted if each.metric.selector == source.selector)
     known = tuple(source.known(table))
     if most_each is not None and len(known) > most_each:
@@ -162,26 +164,28 @@ def _of_source(
         yield from (_row(key, Reference(METRICS[name], selector), value) for name, value in figures)
         if source.table == "classes":
             asked = [each for each in wanted if each.at is not None and each.selector == selector]
-            yield from (_row(key, *figure) for figure in _at_moments(selection, asked))
+            yield from (_row(key, *figure) for figure in _metrics_at_instants(selection, asked))
 
 
-def of_all_cells(parts: Sequence[pa.Table]) -> pd.DataFrame:
+def concatenate_cells(parts: Sequence[pa.Table]) -> pd.DataFrame:
     """Return the `metrics` of consecutive cells as one table, by source table, then by cell."""
-    return in_order(tables.joined("metrics", parts))
+    return order_metrics(tables.concatenate_parts("metrics", parts))
 
 
-def in_order(found: pd.DataFrame) -> pd.DataFrame:
+def order_metrics(found: pd.DataFrame) -> pd.DataFrame:
     """Return the `metrics` of consecutive cells ordered by source table, then by cell."""
-    order = {name: place for place, source in enumerate(_SOURCES) for name in _names_of(source.table)}
+    order = {name: place for place, source in enumerate(_SOURCES) for name in _table_metric_names(source.table)}
     place = {name: order[Reference.parse(name).metric.name] for name in found["metric"].unique()}
     return found.iloc[found["metric"].map(place).astype(int).argsort(kind="stable")].reset_index(drop=True)
 
 
-def _names_of(table: TableName) -> list[str]:
-    return [name for function in functions_of(table) for name in function.names]
+def _table_metric_names(table: TableName) -> list[str]:
+    return [name for function in metric_functions(table) for name in function.names]
 
 
-def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[tuple[Reference, float | Missing]]:
+def _metrics_at_instants(
+    selection: Selection, wanted: Iterable[Reference]
+) -> Iterator[tuple[Reference, float | Missing]]:
     """Yield the metrics of classes at the instants in `wanted`."""
     for at in dict.fromkeys(each.at for each in wanted):
         assert at is not None
@@ -190,31 +194,36 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
         if isinstance(moment, Missing):
             yield from ((each, moment) for each in names)
             continue
-        found = _as_of(selection, moment)
+        found = _metrics_until(selection, moment)
         if error := instant_error_s(selection.rows, at, moment):
             of = f"{selection.selector or 'the class counters'} @ {at}"
-            around = [_as_of(selection, moment + shift) for shift in (-error, error)]
-            found = {name: given(_within(value, name, around), of.__str__) for name, value in found.items()}
+            around = [_metrics_until(selection, moment + shift) for shift in (-error, error)]
+            found = {
+                name: value_if_precise(_with_time_error(value, name, around), of.__str__)
+                for name, value in found.items()
+            }
         yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)
 
 
-def _as_of(selection: Selection, moment: float) -> dict[str, float | Missing]:
+def _metrics_until(selection: Selection, moment: float) -> dict[str, float | Missing]:
     """Return the metrics of classes from the readings up to an instant, in seconds; metrics of `during` are of this
     instant, at any time of the traffic.
     """
     facts = replace(selection.cell, traffic_s=moment / float(DURING))
-    rows, whole = until(selection.rows, moment), Whole(until(selection.whole.rows, moment))
+    rows, whole = readings_until(selection.rows, moment), Whole(readings_until(selection.whole.rows, moment))
     then = replace(selection, rows=rows, whole=whole, cell=facts)
-    return {name: value for function in functions_of("classes") for name, value in function.figures(then)}
+    return {name: value for function in metric_functions("classes") for name, value in function.figures(then)}
 
 
-def _within(value: float | Missing, name: str, around: Iterable[Mapping[str, float | Missing]]) -> float | Missing:
+def _with_time_error(
+    value: float | Missing, name: str, around: Iterable[Mapping[str, float | Missing]]
+) -> float | Missing:
     """Return a value, with its change for a slightly earlier or later instant as an additional error."""
     if isinstance(value, Missing):
         return value
     others = (found.get(name, value) for found in around)
     apart = max((abs(other - value) for other in others if not isinstance(other, Missing)), default=0.0)
-    return Estimate(value, error_of(value) + apart) if apart else value
+    return Estimate(value, estimate_error(value) + apart) if apart else value
 
 
 def _row(key: tuple[object, ...], reference: Reference, value: float | Missing) -> dict[str, object]:

@@ -47,7 +47,7 @@ def total(values: Column, what: str) -> float | Missing:
     return float(known.sum())
 
 
-def most(values: Column, what: str) -> float | Missing:
+def known_maximum(values: Column, what: str) -> float | Missing:
     """Return the maximum, or a missing value if one of them is unknown."""
     known = total(values, what)
     return known if isinstance(known, Missing) else float(values.max())

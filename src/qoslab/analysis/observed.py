@@ -56,10 +56,10 @@ class _Around:
     shared: Mapping[str, Any]
     """Queue that priority classes share; empty if none is printed."""
 
-    def in_all(self, counter: str) -> int | None:
+    def sum_levels(self, counter: str) -> int | None:
         """Return the sum over all levels of the shared queue; None if one is unknown, or if there is no queue."""
         levels = self.shared.get("priority_level", {}).values()
-        return _sum_of(level.get(counter) for level in levels) if levels else None
+        return _sum_if_known(level.get(counter) for level in levels) if levels else None
 
 
 def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any], _Around]]:
@@ -100,7 +100,7 @@ def _queue(entry: Mapping[str, Any], around: _Around) -> Row:
     if not around.queued:
         return {}
     depth = entry.get("traffic_shaping", {}).get("queue_depth", entry.get("queue_depth"))
-    if depth is None and "priority" in entry and around.in_all("queue_depth") == 0:
+    if depth is None and "priority" in entry and around.sum_levels("queue_depth") == 0:
         depth = 0
     if "queue_limit_bytes" not in entry:
         return {"queue_discipline": NOT_PRINTED, "queue_depth_packets": depth}
@@ -127,9 +127,9 @@ def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
         "drops_random_packets": random,
     }
     if table:
-        found["drops_random_bytes"] = _sum_of(row.get("random_drop_bytes") for row in table)
+        found["drops_random_bytes"] = _sum_if_known(row.get("random_drop_bytes") for row in table)
     total, octets = entry.get("total_drops"), entry.get("bytes_drops")
-    if total is None and (not around.queued or ("priority" in entry and around.in_all("total_drops") == 0)):
+    if total is None and (not around.queued or ("priority" in entry and around.sum_levels("total_drops") == 0)):
         total = 0
     elif total is not None:
         total -= flow + random
@@ -147,12 +147,12 @@ def _ecn_marks(red: Mapping[str, Any]) -> Row:
         return {}
     rows = red.get("class", {}).values()
     return {
-        f"random_detect_ecn_mark_{unit}": _sum_of(row.get(f"ecn_mark_{unit}") for row in rows)
+        f"random_detect_ecn_mark_{unit}": _sum_if_known(row.get(f"ecn_mark_{unit}") for row in rows)
         for unit in ("packets", "bytes")
     }
 
 
-def _sum_of(counts: Iterable[object]) -> int | None:
+def _sum_if_known(counts: Iterable[object]) -> int | None:
     """Return the sum; None if one of the counts is unknown."""
     found = 0
     for count in counts:
@@ -183,7 +183,7 @@ def _police(police: Mapping[str, Any]) -> Row:
             dropping.append(counted)
     has_actions = any(police.get(colour, {}).get("actions") for colour in ("conformed", "exceeded", "violated"))
     for unit in ("packets", "bytes"):
-        row[f"drops_police_{unit}"] = _sum_of(colour.get(unit) for colour in dropping) if has_actions else None
+        row[f"drops_police_{unit}"] = _sum_if_known(colour.get(unit) for colour in dropping) if has_actions else None
     return row
 
 

@@ -21,7 +21,7 @@ _KEYS = ["bin", *_ENDS, "source_port", "destination_port"]
 _HALF = (1 << 64) - 1
 
 
-def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> Iterator[pa.RecordBatch]:
+def shift_clock(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> Iterator[pa.RecordBatch]:
     """Yield the packets with time stamps converted to the clock of the machine that ran the cell.
 
     `clock` is that of the capturing host, None if it is the same clock. Its lead is assumed to change linearly between
@@ -76,8 +76,8 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
         np.stack([column_array(sums, f"bytes_{each}") for each in ("sum", "count")]),
     )
     names, flow = _flows(np.stack([column_array(sums, name) for name in _KEYS[1:]], axis=1).astype(np.int64))
-    (all_bins,), of_all = _added((bins,), counts)
-    (of_flow, flow_bins), of_each = _added((flow, bins), counts)
+    (all_bins,), of_all = _sum_by_key((bins,), counts)
+    (of_flow, flow_bins), of_each = _sum_by_key((flow, bins), counts)
     sizes, packets = np.concatenate([of_all, of_each], axis=1)
     flows = [ALL] * len(all_bins) + [names[number] for number in of_flow]
     times = np.concatenate([all_bins, flow_bins]) * (BIN_NS / 1e9)
@@ -95,7 +95,7 @@ def _flows(ends: Array) -> tuple[list[str], Array]:
     return names, np.array([numbers[name] for name in each], dtype=np.int64)[row.reshape(-1)]
 
 
-def _added(keys: tuple[Array, ...], counts: Array) -> tuple[list[Array], Array]:
+def _sum_by_key(keys: tuple[Array, ...], counts: Array) -> tuple[list[Array], Array]:
     """Return the distinct combinations of keys, sorted, and the sums of the columns of `counts` for each."""
     order = np.lexsort(keys[::-1])
     ordered = [key[order] for key in keys]

@@ -50,9 +50,9 @@ def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None
     for thread in threads:
         thread.start()
     try:
-        for cell in _taken(left):
+        for cell in _take_remaining(left):
             with suppress(MisfitError):
-                readings.of(cell)
+                readings.cell_content(cell)
     finally:
         # The helpers stop if reading was interrupted, or ended by a cell's error.
         left.clear()
@@ -60,7 +60,7 @@ def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None
         thread.join()
 
 
-def _taken(left: deque[CellFiles]) -> Iterator[CellFiles]:
+def _take_remaining(left: deque[CellFiles]) -> Iterator[CellFiles]:
     """Yield the remaining cells one by one, while other threads take some as well."""
     with suppress(IndexError):
         while True:
@@ -70,8 +70,8 @@ def _taken(left: deque[CellFiles]) -> Iterator[CellFiles]:
 def _have_read(readings: Readings, left: deque[CellFiles]) -> None:
     """Let one helper read the remaining cells until it dies; the main process then reads its cell."""
     with suppress(EOFError, OSError), _helper() as connection:
-        connection.send(readings.asked)
-        for cell in _taken(left):
+        connection.send(readings.reading_arguments)
+        for cell in _take_remaining(left):
             connection.send((cell.path, cell.identity))
             if (answer := connection.recv()) is not None:
                 readings.take(cell, *answer)
@@ -114,7 +114,7 @@ def main(descriptor: int) -> None:
             seal = cell.seal
             # Errors are reported by the process that shows the result, when it meets the same one.
             with suppress(Exception):
-                answer = (seal, readings.of(cell))
+                answer = (seal, readings.cell_content(cell))
             connection.send(answer)
             readings.forget(cell)
 

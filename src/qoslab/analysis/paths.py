@@ -56,10 +56,10 @@ Paths = Mapping[str, Path]
 """Paths by the name of the traffic."""
 
 
-def paths_of(experiment: Experiment) -> dict[str, Path]:
+def first_arm_paths(experiment: Experiment) -> dict[str, Path]:
     """Return the path of each traffic of the experiment's first arm; paths that depend on routes are left out."""
     found = {}
-    for flow in experiment.flows_of(experiment.arms[0]):
+    for flow in experiment.arm_flows(experiment.arms[0]):
         family = flow_family(experiment.topology, flow)
         path = find_path(experiment.topology, flow.source, flow.destination, family)
         if path is not None:
@@ -73,7 +73,7 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
     while destination not in ways:
         further: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {}
         for node, known in ways.items():
-            for hop in topology.links_of(node):
+            for hop in topology.node_links(node):
                 if hop[2].node not in ways:
                     further.setdefault(hop[2].node, []).extend((*way, hop) for way in known)
         if not further:
@@ -91,16 +91,16 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
         hops=tuple(
             Hop(near.node, near.interface, link.rate.bps, link.framing)
             for link, near, _ in hops
-            if not _connected(topology, source, destination, without=link)
+            if not _are_connected(topology, source, destination, without=link)
         ),
     )
 
 
-def _connected(topology: Topology, source: str, destination: str, *, without: Link) -> bool:
+def _are_connected(topology: Topology, source: str, destination: str, *, without: Link) -> bool:
     """Return whether two nodes stay connected without a link."""
     reached, fresh = {source}, {source}
     while fresh:
-        ends = {far.node for node in fresh for link, _, far in topology.links_of(node) if link is not without}
+        ends = {far.node for node in fresh for link, _, far in topology.node_links(node) if link is not without}
         fresh = ends - reached
         reached |= fresh
     return destination in reached

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qoslab.analysis.classes import last_of_class, only_value, printed
-from qoslab.analysis.metric_functions import metrics_of
-from qoslab.analysis.missing import Figure, Missing, most, total
+from qoslab.analysis.classes import common_value, last_of_class, round_as_printed
+from qoslab.analysis.metric_functions import register_metrics
+from qoslab.analysis.missing import Figure, Missing, known_maximum, total
 from qoslab.results.columns import Columns
 
 SETTLED_WITHIN = 0.2
@@ -18,7 +18,7 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
 """Columns of which every policer has at least one."""
 
 
-@metrics_of(
+@register_metrics(
     "classes",
     "police.bc",
     "police.conformed_packets",
@@ -35,10 +35,10 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
 )
 def police_figures(classes: Columns) -> Iterator[Figure]:
     """Yield the totals of all policers of one cell; `police.bc` only if all have the same burst."""
-    policed = last_of_class(classes.where(np.logical_or.reduce([classes.has(name) for name in _POLICER])))
+    policed = last_of_class(classes.select(np.logical_or.reduce([classes.has(name) for name in _POLICER])))
     if not len(policed):
         return
-    burst = only_value(policed, "police_bc_bytes")
+    burst = common_value(policed, "police_bc_bytes")
     if burst is not None:
         yield "police.bc", burst
     counts = [policed[f"police_{colour}_packets"] for colour in ("conformed", "exceeded")]
@@ -49,7 +49,10 @@ def police_figures(classes: Columns) -> Iterator[Figure]:
     yield "police.exceeded_packets", exceeded
     for colour in ("conformed", "exceeded"):
         yield f"police.{colour}_bytes", total(policed[f"police_{colour}_bytes"], "bytes of policers")
-        yield f"police.{colour}_rate", total(printed(policed[f"police_{colour}_rate_bps"]), "rates of policers")
+        yield (
+            f"police.{colour}_rate",
+            total(round_as_printed(policed[f"police_{colour}_rate_bps"]), "rates of policers"),
+        )
     if isinstance(conformed, Missing) or isinstance(exceeded, Missing) or isinstance(violated, Missing):
         why = Missing(next(each for each in (conformed, exceeded, violated) if isinstance(each, Missing)))
         yield from ((f"police.{name}_share", why) for name in ("exceed", "violate", "without_tokens"))
@@ -59,14 +62,14 @@ def police_figures(classes: Columns) -> Iterator[Figure]:
         yield "police.without_tokens_share", (exceeded + violated) / every
     if policed.has("police_tokens_lost_bytes").any():
         yield "police.tokens_lost", total(policed["police_tokens_lost_bytes"], "lost tokens of policers")
-        longest = most(policed["police_tokens_lost_longest_ns"], "lost tokens of policers")
+        longest = known_maximum(policed["police_tokens_lost_longest_ns"], "lost tokens of policers")
         yield "police.tokens_lost.longest", longest if isinstance(longest, Missing) else longest / 1e6
     elif policed.has("time_error_s").any():
         for name in ("police.tokens_lost", "police.tokens_lost.longest"):
             yield name, Missing("no show command reports the tokens that overflowed a bucket")
 
 
-@metrics_of(
+@register_metrics(
     "classes",
     "police.bucket.mean",
     "police.bucket.mean_ms",
@@ -82,13 +85,13 @@ def police_figures(classes: Columns) -> Iterator[Figure]:
 )
 def bucket_figures(classes: Columns, traffic_s: float) -> Iterator[Figure]:
     """Compute the metrics of the dynamic bucket of one cell; none if there is none, or more than one."""
-    dynamic = classes.where(classes.has("police_dynamic_bucket_bytes"))
+    dynamic = classes.select(classes.has("police_dynamic_bucket_bytes"))
     times = dynamic["time_s"]
     # One row per trigger: several buckets have no common value.
     if not len(dynamic) or len(np.unique(times)) < len(times):
         return
-    while_sent = dynamic.take(times.argsort())
-    while_sent = while_sent.where((while_sent["time_s"] >= 0) & (while_sent["time_s"] <= traffic_s))
+    while_sent = dynamic.take_rows(times.argsort())
+    while_sent = while_sent.select((while_sent["time_s"] >= 0) & (while_sent["time_s"] <= traffic_s))
     if not len(while_sent):
         return
     times, sizes = while_sent["time_s"], while_sent["police_dynamic_bucket_bytes"]

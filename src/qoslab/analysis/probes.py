@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import Figure
 from qoslab.results.columns import Columns
 
 
-@metrics_of(
+@register_metrics(
     "probes",
     "rtt.min",
     "rtt.avg",

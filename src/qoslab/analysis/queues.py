@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import in_time, interfaces_of
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.classes import class_interfaces, group_rows_by_time
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
 from qoslab.model.metrics import QueueSelector, SelectorError
 from qoslab.results.columns import Columns
@@ -30,11 +30,11 @@ _FIGURES: dict[Place, dict[str, str]] = {
 }
 
 
-def each_of(place: Place, table: Columns) -> list[str]:
+def used_selectors(place: Place, table: Columns) -> list[str]:
     """Return the selectors of each interface, or of each queue of each interface, that was used."""
     if place == "interface":
         return [str(name) for name in table.distinct("interface")]
-    used = table.where((table["enqueued"] > 0) | (table["dropped"] > 0))
+    used = table.select((table["enqueued"] > 0) | (table["dropped"] > 0))
     pairs = dict.fromkeys(zip(used["interface"], used["queue"].tolist(), strict=True))
     return [f"{interface} {queue:.0f}" for interface, queue in pairs]
 
@@ -82,12 +82,12 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def places_of(table: Columns, selector: str | None) -> Columns:
+def select_objects(table: Columns, selector: str | None) -> Columns:
     """Return the rows of one cell's table for a selector; none if its object counted nothing in this cell."""
     try:
-        wanted = QueueSelector.parse(selector, interfaces_of(table))
+        wanted = QueueSelector.parse(selector, class_interfaces(table))
     except SelectorError:
-        return table.take(np.zeros(0, dtype=int))
+        return table.take_rows(np.zeros(0, dtype=int))
     mine = table
     for column, value in (
         ("device", wanted.router),
@@ -96,23 +96,23 @@ def places_of(table: Columns, selector: str | None) -> Columns:
         ("threshold", wanted.threshold),
     ):
         if value is not None:
-            mine = mine.where(mine[column] == value)
+            mine = mine.select(mine[column] == value)
     return mine
 
 
 _DELAYS = {f"interface.delay.{name}": f"queueing_delay_{name}_ns" for name in ("mean", "p50", "p99", "max")}
 
 
-@metrics_of("interfaces", *_FIGURES["interface"], *_DELAYS)
+@register_metrics("interfaces", *_FIGURES["interface"], *_DELAYS)
 def interface_figures(mine: Columns) -> Iterator[Figure]:
     """Compute the metrics `interface.*`, added up over some interfaces of one cell."""
     if not len(mine):
         return
     for name, column in _FIGURES["interface"].items():
-        yield name, _counted(mine, "interface", column)
+        yield name, _counter_sums(mine, "interface", column)
     # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up. One without
     # a packet has no delay.
-    places = in_time(mine, _KEYS["interface"])
+    places = group_rows_by_time(mine, _KEYS["interface"])
     for name, column in _DELAYS.items():
         values = mine[column]
         known = [finite[-1] for rows in places.values() if len(finite := values[rows][~np.isnan(values[rows])])]
@@ -122,20 +122,20 @@ def interface_figures(mine: Columns) -> Iterator[Figure]:
             yield name, Missing("no show command reports the queueing delay at an interface")
 
 
-@metrics_of("queues", *_FIGURES["queue"])
+@register_metrics("queues", *_FIGURES["queue"])
 def queue_figures(mine: Columns) -> Iterator[Figure]:
     """Compute the metrics `queue.*`, added up over some egress queues of one cell."""
     if not len(mine):
         return
     for name, column in _FIGURES["queue"].items():
-        yield name, _counted(mine, "queue", column)
+        yield name, _counter_sums(mine, "queue", column)
 
 
-def _counted(mine: Columns, place: Place, column: str) -> float | Missing:
+def _counter_sums(mine: Columns, place: Place, column: str) -> float | Missing:
     """Return the sums of the counters over the traffic time and all selected objects."""
     grown = []
     values = mine[column]
-    for key, rows in sorted(in_time(mine, _KEYS[place]).items()):
+    for key, rows in sorted(group_rows_by_time(mine, _KEYS[place]).items()):
         readings = values[rows]
         if len(readings) < 2:
             return Missing(f"{key[0]} {key[1]}: {READ_ONCE}")

@@ -47,7 +47,7 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
     """Return the rows of `classes` from `counters` replies; a nested policy's classes are named `parent/child`."""
     for reply in replies:
         time_s = (reply["time_ns"] - origin_ns) / 1e9
-        for interface, counters in _with_subinterfaces(reply):
+        for interface, counters in _ports_and_subinterfaces(reply):
             for direction in ("input", "output"):
                 policy = counters.get(f"policy_{direction}")
                 if policy is None:
@@ -65,7 +65,7 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
                     }
 
 
-def _with_subinterfaces(reply: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _ports_and_subinterfaces(reply: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each interface, and after a router's port its subinterfaces, which have fewer counters."""
     for interface, counters in reply["interfaces"].items():
         yield interface, counters
@@ -82,7 +82,7 @@ def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mappin
 def interface_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
     """Return the rows of `interfaces` from `counters` replies."""
     for reply in replies:
-        for interface, counters in _with_subinterfaces(reply):
+        for interface, counters in _ports_and_subinterfaces(reply):
             other = ("policy_", "switch", "subinterfaces")
             own = {key: value for key, value in counters.items() if not key.startswith(other)}
             yield {

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.analysis import raw, saved
-from qoslab.analysis.arrivals import Arriving, reports_of, unlike
-from qoslab.analysis.counter_files import DAMAGE, STRAY_S, add_counters, lines_of, ns
+from qoslab.analysis.arrivals import Arriving, receiver_reports, report_mismatches
+from qoslab.analysis.counter_files import DAMAGE, STRAY_S, add_counters, lines_by_interface, ns
 from qoslab.analysis.limiters import limiter_rows
-from qoslab.analysis.line_limit import beyond_lines
+from qoslab.analysis.line_limit import impossible_value_messages
 from qoslab.analysis.metric_functions import CellFacts
-from qoslab.analysis.metrics import in_order, metrics_of_cell
-from qoslab.analysis.packets import ALL, bin_packets, shifted
-from qoslab.analysis.paths import paths_of
+from qoslab.analysis.metrics import metrics_of_cell, order_metrics
+from qoslab.analysis.packets import ALL, bin_packets, shift_clock
+from qoslab.analysis.paths import first_arm_paths
 from qoslab.analysis.saved import Saved, SavedCells
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
@@ -120,11 +120,11 @@ class Readings:
         self._experiments: dict[bytes, Experiment] = {}
 
     @property
-    def asked(self) -> tuple[tuple[Reference, ...], bool]:
+    def reading_arguments(self) -> tuple[tuple[Reference, ...], bool]:
         """Return the arguments of the reading: the named metrics, and whether captures are read."""
         return self._wanted, self._captures
 
-    def of_run(
+    def from_run(
         self, folder: RunFolder, run: OpenRun, read: Callable[[Readings, Sequence[CellFiles]], None] | None = None
     ) -> RunReading:
         """Read the cells of a run, except those in its saved results; `read` reads some, such as by other processes.
@@ -137,24 +137,24 @@ class Readings:
             self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
         if read is not None:
             read(self, run.cells)
-        misfits = dict(self.misfits(run.cells))
+        misfits = dict(self.misplaced_cells(run.cells))
         cells = tuple(cell for cell in run.cells if cell not in misfits)
         damaged = {**run.damaged, **{cell.name: why for cell, why in misfits.items()}}
         found = self.gather(cells)
         reasons = [f"{name}: {problem}" for name, each in found.problems.items() for problem in each]
-        reasons += _unrecorded(run.manifest, damaged, {cell.name for cell in cells})
+        reasons += _missing_record_reasons(run.manifest, damaged, {cell.name for cell in cells})
         known, unsaved = found.saved, None
         if known is None or known.manifest != run.manifest_sha256:
-            known, unsaved = None, self._unsaved(cells, run.manifest_sha256)
+            known, unsaved = None, self._unsaved_record(cells, run.manifest_sha256)
         parameters = {summary.name: summary.values for summary in run.manifest.cells}
         rows = {name: tables.with_parameters(table, parameters) for name, table in found.tables.items()}
         return RunReading(rows, found.problems, found.beyond, known, cells, damaged, tuple(reasons), unsaved)
 
-    def _unsaved(self, cells: Iterable[CellFiles], manifest_sha256: str) -> SavedCells:
+    def _unsaved_record(self, cells: Iterable[CellFiles], manifest_sha256: str) -> SavedCells:
         """Return the record of tables from these cells, in this order, without the tables and the warnings."""
         found = {}
         for cell in cells:
-            reading = self.of(cell)
+            reading = self.cell_content(cell)
             seal, _ = self._known[cell.path]
             if seal is not None:
                 found[cell.name] = saved.SavedCell(record=seal.sha256, problems=reading.problems, beyond=reading.beyond)
@@ -173,9 +173,9 @@ class Readings:
     def lacks(self, cell: CellFiles) -> bool:
         """Return whether the cell is unread, or has changed since it was read."""
         seal = cell.seal
-        return self._reading(cell, seal) is None and not self._is_saved(cell.name, seal)
+        return self._cached_reading(cell, seal) is None and not self._is_saved(cell.name, seal)
 
-    def _reading(self, cell: CellFiles, seal: FileSeal | None) -> Reading | None:
+    def _cached_reading(self, cell: CellFiles, seal: FileSeal | None) -> Reading | None:
         """Return the reading of the cell when its record had this seal; None if there is none."""
         known = self._known.get(cell.path)
         return known[1] if known is not None and known[0] == seal else None
@@ -183,12 +183,12 @@ class Readings:
     def _is_saved(self, name: str, seal: FileSeal | None) -> bool:
         return self._saved is not None and self._saved.has(name, seal)
 
-    def misfits(self, cells: Iterable[CellFiles]) -> Iterator[tuple[CellFiles, tuple[str, ...]]]:
+    def misplaced_cells(self, cells: Iterable[CellFiles]) -> Iterator[tuple[CellFiles, tuple[str, ...]]]:
         """Read the cells; yield those with records of another cell, with the reason."""
         for cell in cells:
             try:
                 if self.lacks(cell):
-                    self.of(cell)
+                    self.cell_content(cell)
             except MisfitError as error:
                 yield cell, (error.message,)
 
@@ -200,12 +200,12 @@ class Readings:
         """Free the memory of a cell's reading."""
         self._known.pop(cell.path, None)
 
-    def of(self, cell: CellFiles) -> Reading:
+    def cell_content(self, cell: CellFiles) -> Reading:
         """Return the content of the cell's files, read on first use. Raise `MisfitError` if they belong to another
         cell.
         """
         seal = cell.seal
-        if (known := self._reading(cell, seal)) is not None:
+        if (known := self._cached_reading(cell, seal)) is not None:
             return known
         if self._saved is not None and self._saved.has(cell.name, seal):
             of_cell = self._saved.record.cells[cell.name]
@@ -224,14 +224,14 @@ class Readings:
             parts = {name: [table] for name, table in self._saved.tables.items()}
             known: SavedCells | None = self._saved.record
         else:
-            each = found = {cell.name: self.of(cell) for cell in cells}
+            each = found = {cell.name: self.cell_content(cell) for cell in cells}
             parts = {
                 name: [reading.tables[name] for reading in found.values() if name in reading.tables]
                 for name in _ALL_TABLES
             }
             known = None
-        gathered = {name: tables.joined(name, part) for name, part in parts.items()}
-        gathered["metrics"] = in_order(gathered["metrics"])
+        gathered = {name: tables.concatenate_parts(name, part) for name, part in parts.items()}
+        gathered["metrics"] = order_metrics(gathered["metrics"])
         problems = {name: reading.problems for name, reading in each.items() if reading.problems}
         return Gathered(
             gathered, problems, {name: reading.beyond for name, reading in each.items() if reading.beyond}, known
@@ -252,10 +252,10 @@ class Readings:
         read, damaged = _read_tables(rows)
         problems += damaged
         if self._captures:
-            arriving = Arriving(reports_of(own, record))
+            arriving = Arriving(receiver_reports(own, record))
             read["packets_io"], unreadable = _packets(cell, record, own, arriving)
             # The rest of a capture that stops early is unknown.
-            problems += unreadable or unlike(tables.plain("flows", rows["flows"]), arriving)
+            problems += unreadable or report_mismatches(tables.plain("flows", rows["flows"]), arriving)
             limited, why = limiter_rows(cell, own, self._wanted)
             rows["limiters"] = [keys | row for row in limited]
             read["limiters"] = tables.arrow("limiters", rows["limiters"])
@@ -264,9 +264,9 @@ class Readings:
             # Unreadable files are a consequence of the errors in the run.
             problems = list(record.reasons) or ["its record gives no reason"]
         found = {name: tables.plain(name, content) for name, content in rows.items()}
-        facts = CellFacts(found, own.duration.seconds, lines_of(own), paths_of(own))
+        facts = CellFacts(found, own.duration.seconds, lines_by_interface(own), first_arm_paths(own))
         computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
-        beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
+        beyond = () if problems else tuple(impossible_value_messages(own, cell.arm, found, computed))
         read["metrics"] = tables.arrow("metrics", computed)
         some = {name: table for name, table in read.items() if table.num_rows}
         return Reading(some, tuple(dict.fromkeys(problems)), beyond)
@@ -303,7 +303,7 @@ def _check(cell: CellFiles, record: CellRecord, experiment: Experiment) -> None:
         raise UserError(message, hint=hint)
     if cell.arm not in [arm.name for arm in experiment.arms]:
         raise UserError(f'{experiment_file}: found no arm "{cell.arm}"', hint=hint)
-    traffic = {flow.name for flow in experiment.flows_of(experiment.arm(cell.arm))}
+    traffic = {flow.name for flow in experiment.arm_flows(experiment.arm(cell.arm))}
     recorded = {flow.traffic for flow in record.flows}
     for name in sorted(recorded ^ traffic if record.valid else recorded - traffic):
         file, other = (experiment_file, record_file) if name in recorded else (record_file, "")
@@ -326,7 +326,7 @@ def _read_tables(rows: dict[str, list[raw.Row]]) -> tuple[dict[str, pa.Table], l
     return found, problems
 
 
-def _unrecorded(manifest: Manifest, damaged: Mapping[str, Sequence[str]], recorded: Set[str]) -> list[str]:
+def _missing_record_reasons(manifest: Manifest, damaged: Mapping[str, Sequence[str]], recorded: Set[str]) -> list[str]:
     """Return the reasons why planned cells have no record, each with the name of its cell."""
     missing = [each for each in manifest.cells if each.name not in recorded and not each.spared]
     return [
@@ -344,7 +344,7 @@ def _collect(
     problems += _collect_flows(cell, record, experiment, add)
     arm = experiment.arm(cell.arm)
     outputs = lab_kind(record.lab)
-    senders = {flow.source for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
+    senders = {flow.source for flow in experiment.arm_flows(arm) if flow.protocol == "tcp"}
     try:
         for row in outputs.hosts(cell, senders):
             add("hosts", row)
@@ -375,9 +375,9 @@ def _collect_flows(
     arm = experiment.arm(cell.arm)
     outputs = lab_kind(record.lab)
     late = {each.traffic: (each.began - each.started).total_seconds() for each in record.flows if each.began}
-    for flow in experiment.flows_of(arm):
+    for flow in experiment.arm_flows(arm):
         try:
-            result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))
+            result = outputs.flow(cell, flow, experiment.flow_duration(arm, flow))
         except TrafficError as error:
             problems.append(error.message)
             continue
@@ -387,7 +387,7 @@ def _collect_flows(
         offset_s = flow.start_after.seconds + late.get(flow.name, 0.0)
         for row in raw.flow_rows(flow.name, result, offset_s):
             add("flows", row)
-        latest = experiment.duration_of(arm, flow).seconds + STRAY_S
+        latest = experiment.flow_duration(arm, flow).seconds + STRAY_S
         strays = 0
         for row in raw.interval_rows(flow.name, result, offset_s):
             if -STRAY_S <= row["start_s"] <= row["end_s"] <= latest:  # type: ignore[operator]
@@ -415,9 +415,9 @@ def _packets(
     for point in experiment.captures:
         file = cell.capture(point.name)
         try:
-            origin = None if record.traffic_started is None else ns(record.traffic_started)
-            pieces = shifted(read_packets(file), record.host_clocks.get(point.node))
-            table = bin_packets(arriving.passing(point.name, pieces), origin)
+            origin = None if record.traffic_start is None else ns(record.traffic_start)
+            pieces = shift_clock(read_packets(file), record.host_clocks.get(point.node))
+            table = bin_packets(arriving.pass_through(point.name, pieces), origin)
         except CaptureError as error:
             problems.append(error.message)
             continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from qoslab.analysis.judged import judge
-from qoslab.analysis.metrics import of_all_cells
+from qoslab.analysis.metrics import concatenate_cells
 from qoslab.analysis.readings import Readings
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import INFORMATIVE, LOOSE, NOT_MEASURED, OUTSIDE, UNDECIDED
@@ -118,7 +118,7 @@ def analyse(
     if readings is None:
         wanted = references(manifest.experiment, manifest.published)
         readings = Readings(wanted)
-    found = readings.of_run(folder, run, read)
+    found = readings.from_run(folder, run, read)
     if found.beyond:
         raise ImpossibleError(found.beyond)
     if found.saved is not None:
@@ -163,7 +163,7 @@ FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "
 """Columns of the comparison for viewers of a running run."""
 
 
-def figures_so_far(
+def preliminary_figures(
     experiment: Experiment,
     published: Sequence[PublishedFigure],
     readings: Readings,
@@ -174,9 +174,9 @@ def figures_so_far(
 
     Arms without a cell are left out.
     """
-    valid = [reading for cell in cells if not (reading := readings.of(cell)).problems]
+    valid = [reading for cell in cells if not (reading := readings.cell_content(cell)).problems]
     parts = [reading.tables["metrics"] for reading in valid if "metrics" in reading.tables]
-    found = tables.with_parameters(of_all_cells(parts), {cell.name: cell.parameters for cell in cells})
+    found = tables.with_parameters(concatenate_cells(parts), {cell.name: cell.parameters for cell in cells})
     done = [
         CellSummary(arm=cell.arm, parameters=as_texts(cell.parameters), repetition=cell.repetition, valid=True)
         for cell in cells
@@ -185,7 +185,7 @@ def figures_so_far(
     return [{name: row[name] for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
 
 
-def enough(wanted: StoppingRule, cells: Sequence[CellFiles]) -> str:
+def stopping_reason(wanted: StoppingRule, cells: Sequence[CellFiles]) -> str:
     """Return the reason why a cell needs no more repetitions than these; empty if it needs more.
 
     Repetitions that are not valid do not count.

@@ -26,7 +26,7 @@ from qoslab.results import FileSeal, RunFolder, tables
 from qoslab.results.folder import SAVED_CELLS
 from qoslab.results.sealed_files import MANIFEST_MOST, content_difference, read_bytes, read_record
 from qoslab.system.programs import find_own_program
-from qoslab.system.source_hash import files_below, hash_files
+from qoslab.system.source_hash import hash_files, list_files
 
 AGAIN = "the cells are read again"
 _NOT_READING = frozenset({"cli", "report", "live", "data"})
@@ -101,21 +101,21 @@ def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[
             return None, f"{SAVED_CELLS}: found results for other metrics of the experiment; {AGAIN}"
         found = {}
         for name, seal in record.tables.items():
-            file = tables.file_of(name)
+            file = tables.table_path(name)
             # The checked content is the content that is used.
             if not (folder.path / file).exists():
                 raise UserError(f"{file} is missing; it had {seal.size}")
             content = read_bytes(folder.path / file, tables.FILE_MOST)
             if damage := content_difference(file, content, seal):
                 raise UserError(damage)
-            found[name] = tables.arrow_of(f"{folder.path}/{file}", name, content)
-        return Saved(record, {name: _in_order(name, table, record) for name, table in found.items()}), ""
+            found[name] = tables.read_arrow_table(f"{folder.path}/{file}", name, content)
+        return Saved(record, {name: _order_by_cell(name, table, record) for name, table in found.items()}), ""
     except (UserError, OSError) as error:
         message = error.message if isinstance(error, UserError) else str(error)
         return None, f"{message.replace(f'{folder.path}/', '')}; {AGAIN}"
 
 
-def _in_order(name: str, table: pa.Table, record: SavedCells) -> pa.Table:
+def _order_by_cell(name: str, table: pa.Table, record: SavedCells) -> pa.Table:
     """Return a table without parameters, cell by cell; that of metrics is ordered by source table."""
     table = table.select(tables.columns(name)).replace_schema_metadata()
     if name != "metrics":
@@ -137,12 +137,12 @@ def _runs(table: pa.Table) -> Iterator[tuple[str, tuple[int, int]]]:
 @cache
 def code_version() -> str:
     """Return the version of qoslab and the SHA-256 of all code for reading a cell: sources, libraries, `qos-pcap`."""
-    files = (*files_below(Path(qoslab.__file__).parent, _NOT_READING), *_added(), *_program())
+    files = (*list_files(Path(qoslab.__file__).parent, _NOT_READING), *_added_metric_sources(), *_program())
     libraries = f"pandas {pd.__version__}, numpy {np.__version__}, pyarrow {pa.__version__}"
     return f"{qoslab.__version__}, {libraries}, SHA-256 {hash_files(files)}"
 
 
-def _added() -> Iterator[tuple[str, Path]]:
+def _added_metric_sources() -> Iterator[tuple[str, Path]]:
     """Return the sources of metrics of other packages."""
     for _, metric in METRICS.added_items():
         if isinstance(metric, AddedMetric) and (source := inspect.getsourcefile(inspect.unwrap(metric.figure))):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import dropped as all_dropped
-from qoslab.analysis.classes import printed_depth, waiting
+from qoslab.analysis.classes import dropped_amounts as all_dropped
+from qoslab.analysis.classes import printed_depth, queued_amounts
 from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
-from qoslab.analysis.timeline import Timeline, grid, span, usual_interval
+from qoslab.analysis.timeline import Timeline, span, step_edges, usual_interval
 from qoslab.results import FlowRecord
 from qoslab.results.columns import Column, Columns
 
@@ -76,7 +76,7 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
     """
     if packets_io.empty:
         return pd.DataFrame({ALL: pd.Series(dtype=float)}, index=pd.Index([], name="time_s", dtype=float))
-    table = _by_flow(packets_io)
+    table = _rates_by_flow(packets_io)
     ends = {record.traffic: record for record in records}
     towards = [
         name
@@ -102,7 +102,7 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
     return found.assign(**{label: table[members].sum(axis=1) for label, members in names.items()})
 
 
-def _by_flow(packets_io: pd.DataFrame) -> pd.DataFrame:
+def _rates_by_flow(packets_io: pd.DataFrame) -> pd.DataFrame:
     """Return bits per second of whole frames by bin, with a column for each flow of the table, including `all`.
 
     For more bins than `VALUES_MOST` allows, several are combined.
@@ -122,7 +122,7 @@ def frames_of_flows(packets_io: pd.DataFrame, most: int) -> pd.DataFrame:
     """Return the equivalent of `flow_throughput` for a capture without a cell: `all`, then the flows with the most
     bytes.
     """
-    table = _by_flow(packets_io)
+    table = _rates_by_flow(packets_io)
     greatest = table.drop(columns=ALL).sum().nlargest(most).index
     return table[[ALL, *greatest]]
 
@@ -142,8 +142,8 @@ def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> dict[st
         else:
             numbers = table["stream"].astype(int)
             curves |= {labels[str(traffic), number]: table[numbers == number] for number in numbers}
-    reported = Columns.of_frame(intervals)
-    found = {name: _payload_curve(Columns.of_frame(table), reported) for name, table in curves.items()}
+    reported = Columns.from_frame(intervals)
+    found = {name: _payload_curve(Columns.from_frame(table), reported) for name, table in curves.items()}
     return {name: curve for name, curve in found.items() if curve is not None}
 
 
@@ -152,9 +152,9 @@ def _payload_curve(flows: Columns, intervals: Columns) -> pd.Series | None:
     ran = span(flows)
     if ran is None:
         return None
-    own = intervals.among("traffic", flows.distinct("traffic"))
-    edges = grid(ran, usual_interval(own))
-    rates = np.diff(Timeline.of(flows, own).until(edges)) / np.diff(edges)
+    own = intervals.select_values("traffic", flows.distinct("traffic"))
+    edges = step_edges(ran, usual_interval(own))
+    rates = np.diff(Timeline.from_flows(flows, own).bits_until(edges)) / np.diff(edges)
     return pd.Series(rates, pd.Index(np.round((edges[:-1] + edges[1:]) / 2, 3), name="time_s"))
 
 
@@ -166,14 +166,14 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
     and its layer-2 header. Counters that decrease (since a policy was attached again) start over. A reading less than
     half the usual time after another one is left out, since its rate over a short time would look like a peak.
     """
-    readings = Columns.of_frame(classes)
-    table = _spaced(readings.take(readings["time_s"].argsort()))
-    seconds = _grown(table["time_s"])
+    readings = Columns.from_frame(classes)
+    table = _thin_out_close_samples(readings.take_rows(readings["time_s"].argsort()))
+    seconds = _growth(table["time_s"])
     dropped = all_dropped(table, "bytes")
     offered = table["bytes"]
 
     def rate(count: Column) -> Column:
-        found: Column = _grown(count) * 8 / seconds
+        found: Column = _growth(count) * 8 / seconds
         return found
 
     found = pd.DataFrame(
@@ -181,22 +181,22 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
             "time_s": table["time_s"],
             "offered_bps": rate(offered),
             # By the identity of the counters: offered = sent + dropped + queued.
-            "sent_bps": rate(offered - dropped - waiting(table, "bytes")),
+            "sent_bps": rate(offered - dropped - queued_amounts(table, "bytes")),
             "dropped_bps": rate(dropped),
             "queue_packets": printed_depth(table),
             "bucket_bytes": table["police_dynamic_bucket_bytes"],
             "level_bytes": table["police_dynamic_level_bytes"],
         }
     )
-    return found[(seconds > 0) & (_grown(offered) >= 0)].reset_index(drop=True)
+    return found[(seconds > 0) & (_growth(offered) >= 0)].reset_index(drop=True)
 
 
-def _grown(count: Column) -> Column:
+def _growth(count: Column) -> Column:
     """Return the difference of each value from the previous one; nan for the first."""
     return np.diff(count, prepend=np.nan)
 
 
-def _spaced(table: Columns) -> Columns:
+def _thin_out_close_samples(table: Columns) -> Columns:
     times = table["time_s"]
     if len(times) < 3:
         return table
@@ -205,4 +205,4 @@ def _spaced(table: Columns) -> Columns:
     for number, time in enumerate(times):
         if not kept or time - times[kept[-1]] >= least:
             kept.append(number)
-    return table.take(np.array(kept))
+    return table.take_rows(np.array(kept))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qoslab.analysis.classes import last_of_class, only_value, printed_depth
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.classes import common_value, last_of_class, printed_depth
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import Figure, total
 from qoslab.model.instants import DURING
 from qoslab.results.columns import Columns
@@ -25,7 +25,7 @@ _COUNTERS = {
 """Counters that are only in the output of the classic generation."""
 
 
-@metrics_of(
+@register_metrics(
     "classes",
     *_SHAPE,
     *_COUNTERS,
@@ -35,22 +35,22 @@ _COUNTERS = {
 )
 def shape_figures(classes: Columns, traffic_s: float) -> Iterator[Figure]:
     """Compute the metrics of all shapers of one cell; settings only if all have the same, queue depths added up."""
-    shaped = classes.where(classes.has("shape_mode"))
+    shaped = classes.select(classes.has("shape_mode"))
     if not len(shaped):
         return
     last = last_of_class(shaped)
     for metric, column in _SHAPE.items():
-        value = only_value(last, column)
+        value = common_value(last, column)
         if value is not None:
             yield metric, value
     for metric, column in _COUNTERS.items():
         yield metric, total(last[column], "counters of shapers")
-    running = shaped.where((shaped["time_s"] > 0) & (shaped["time_s"] < traffic_s))
+    running = shaped.select((shaped["time_s"] > 0) & (shaped["time_s"] < traffic_s))
     if not len(running):
         return
     times = running["time_s"]
-    moment = running.where(times == times[np.abs(times - DURING * traffic_s).argmin()])
-    queues = moment.where(moment.has("queue_depth_packets") | moment.has("queue_discipline"))
+    moment = running.select(times == times[np.abs(times - DURING * traffic_s).argmin()])
+    queues = moment.select(moment.has("queue_depth_packets") | moment.has("queue_discipline"))
     if len(queues):
         yield "shape.queue_depth.during", total(printed_depth(queues), "depths of queues")
     known = moment.distinct("shape_active")

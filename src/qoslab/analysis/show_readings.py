@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from qoslab.analysis.class_lines import Lines, ends_of
+from qoslab.analysis.class_lines import Lines, interfaces_with_lines
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import Row
 from qoslab.genie.queueing import parse_queue
@@ -51,7 +51,9 @@ def reading_rows(
     """
     readings = list(readings)
     detailed = {
-        _of(each) for each in readings if _STATISTICS.fullmatch(each["command"]) and "dropped" in _outputs(each)
+        _printed_interface(each)
+        for each in readings
+        if _STATISTICS.fullmatch(each["command"]) and "dropped" in _outputs(each)
     }
     interfaces: list[Row] = []
     for each in readings:
@@ -60,7 +62,7 @@ def reading_rows(
             continue
         own = {"device": device, **instants(each["before_ns"], each["after_ns"], origin_ns)}
         if command.startswith(COMMAND):
-            measured = select_experiment_interfaces(parsed, ends_of(lines, device))
+            measured = select_experiment_interfaces(parsed, interfaces_with_lines(lines, device))
             yield from (("classes", row | own) for row in observed_class_rows(device, measured, 0.0))
         elif match := _INTERFACE.fullmatch(command):
             interfaces += [
@@ -72,12 +74,12 @@ def reading_rows(
             yield from (("conversations", own | row) for row in _conversations(parsed, traffic_of))
         elif _STATISTICS.fullmatch(command):
             yield from (("queues", own | row) for row in _statistics(parsed))
-        elif _ASIC.fullmatch(command) and _of(each) not in detailed:
+        elif _ASIC.fullmatch(command) and _printed_interface(each) not in detailed:
             yield from (("queues", own | row) for row in _asic(parsed))
-    yield from (("interfaces", row) for row in continued(interfaces, lines))
+    yield from (("interfaces", row) for row in unwrap_counters(interfaces, lines))
 
 
-def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
+def last_common_time_ns(readings: Iterable[Mapping[str, Any]]) -> int:
     """Return the oldest of the last reading times of all commands for counters, in nanoseconds since 1970.
 
     These commands are for classes, for each interface, and for each port's queues. Return 0 if one of them was never
@@ -93,13 +95,15 @@ def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
     return min(last.values(), default=0)
 
 
-def _of(reading: Mapping[str, Any]) -> str:
+def _printed_interface(reading: Mapping[str, Any]) -> str:
     """Return the interface in its printed form."""
     return next(iter(reading["parsed"].get("interface", {})), "")
 
 
 def _outputs(reading: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = reading["parsed"].get("interface", {}).get(_of(reading), {}).get("output_queues", {})
+    found: Mapping[str, Any] = (
+        reading["parsed"].get("interface", {}).get(_printed_interface(reading), {}).get("output_queues", {})
+    )
     return found
 
 
@@ -177,7 +181,7 @@ def _asic(parsed: Mapping[str, Any]) -> Iterator[Row]:
                 yield place | {"dropped": frames}
 
 
-def continued(rows: Iterable[Row], lines: Lines) -> Iterator[Row]:
+def unwrap_counters(rows: Iterable[Row], lines: Lines) -> Iterator[Row]:
     """Return the rows of interfaces with counters that continue after 32-bit counters wrapped.
 
     This applies only if the line can have carried the difference since the previous reading; otherwise the counters
@@ -195,7 +199,7 @@ def continued(rows: Iterable[Row], lines: Lines) -> Iterator[Row]:
             if isinstance(then, int) and isinstance(now, int) and now < then < WORD and now + WORD - then <= most:
                 added[name] = added.get(name, 0) + WORD
         before[key] = (row, added)
-        yield row | {name: _whole(row[name]) + more for name, more in added.items() if row[name] is not None}
+        yield row | {name: _require_integer(row[name]) + more for name, more in added.items() if row[name] is not None}
 
 
 def _number(value: object) -> float:
@@ -203,6 +207,6 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _whole(value: object) -> int:
+def _require_integer(value: object) -> int:
     assert isinstance(value, int)
     return value

@@ -126,7 +126,7 @@ def average(groups: Groups, *, statistic: Centre = "mean", confidence: float = C
     arm = _numbers(groups)
     n = sum(map(len, arm))
     value = float(_centre([float(np.median(group)) for group in arm], statistic))
-    if not _all_finite(arm):
+    if not _require_finite_groups(arm):
         return Estimate(value, math.nan, math.nan, n, confidence=confidence)
     known, over = _uncertain(arm, statistic)
     half = known.half_width(confidence)
@@ -145,16 +145,16 @@ def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE) -> Es
     n = sum(len(group) for arm in arms for group in arm)
     a, b = (float(np.mean([np.median(group) for group in arm])) for arm in arms)
     value = math.nan if b == 0 else a / b
-    if math.isnan(value) or not all(map(_all_finite, arms)):
+    if math.isnan(value) or not all(map(_require_finite_groups, arms)):
         return Estimate(value, math.nan, math.nan, n, confidence=confidence)
     repeated = any(len(group) > 1 for arm in arms for group in arm)
     if not repeated and len(arms[0]) == len(arms[1]) > 1:
         left = np.concatenate(arms[0]) - value * np.concatenate(arms[1])
-        half = _of_mean(left).half_width(confidence) / abs(b)
+        half = _mean_uncertainty(left).half_width(confidence) / abs(b)
         return Estimate(value, value - half, value + half, n, "cells", confidence)
-    (upper, over), (lower, other) = (_of_arm(arm, repeated=repeated) for arm in arms)
+    (upper, over), (lower, other) = (_arm_uncertainty(arm, repeated=repeated) for arm in arms)
     free = _Uncertain.sum([upper, lower.times(value**2)]).free
-    low, high = _fieller(a, b, upper.variance, lower.variance, lambda: _t(free, confidence))
+    low, high = _fieller(a, b, upper.variance, lower.variance, lambda: _student_t_quantile(free, confidence))
     return Estimate(value, low, high, n, "" if math.isnan(low) else over or other, confidence)
 
 
@@ -165,11 +165,11 @@ def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE) 
     variances are involved", Biometrika 34, 1947. N. Cliff, "Dominance statistics", Psychological Bulletin 114, 1993:
     delta = 2U/(nm) - 1. Raise `ValueError` as `estimate` does.
     """
-    a, b = _finite(above), _finite(below)
+    a, b = _require_finite(above), _require_finite(below)
     median = float(np.median(a) - np.median(b))
     if len(a) < 2 or len(b) < 2:
         return Difference(median, math.nan, math.nan, _delta(a, b), math.nan)
-    half = _Uncertain.sum([_of_median(a), _of_median(b)]).half_width(confidence)
+    half = _Uncertain.sum([_median_uncertainty(a), _median_uncertainty(b)]).half_width(confidence)
     return Difference(median, median - half, median + half, _delta(a, b), float(_scipy().mannwhitneyu(a, b).pvalue))
 
 
@@ -183,7 +183,7 @@ def warm_up(series: Values, known: int = 0) -> WarmUp:
     trimmed, including the `known` samples, which always belong to the warm-up. In a series of fewer than `LEAST_STEADY`
     samples, only those are trimmed.
     """
-    data = _finite(series)
+    data = _require_finite(series)
     least = min(known, len(data) // 2)
     if len(data) < LEAST_STEADY:
         return WarmUp(least, steady=True, p_value=math.nan)
@@ -206,7 +206,7 @@ _NORMAL_QUARTILE = NormalDist().inv_cdf(0.75)
 """Median absolute deviation of a normal distribution, in standard deviations."""
 
 
-def repetitions_for(pilot: Values, least_difference: float) -> int:
+def required_repetitions(pilot: Values, least_difference: float) -> int:
     """Return the number of repetitions of each of two arms that would show a difference between them.
 
     `pilot` are repetitions of one arm (at least two) and `least_difference` is the relevant difference, in the same
@@ -214,7 +214,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
     least 2; it assumes normally distributed values, so treat it as advice. Raise `ValueError` for a difference that is
     not above zero.
     """
-    data = _finite(pilot)
+    data = _require_finite(pilot)
     if len(data) < 2:
         raise ValueError("one repetition does not show the spread between repetitions: run at least two first")
     if not least_difference > 0:
@@ -233,7 +233,7 @@ _NUMBERS = range(2, 2**60)
 """Candidates for the number of repetitions, of which the smallest sufficient one is searched."""
 
 
-def _finite(values: Values) -> np.ndarray:
+def _require_finite(values: Values) -> np.ndarray:
     data = np.asarray(values, dtype=float)
     if data.ndim != 1:
         raise ValueError(f"found values of {data.ndim} dimensions; a statistic needs one dimension")
@@ -253,7 +253,7 @@ def _numbers(groups: Groups) -> list[np.ndarray]:
     return found
 
 
-def _all_finite(groups: Sequence[np.ndarray]) -> bool:
+def _require_finite_groups(groups: Sequence[np.ndarray]) -> bool:
     return all(np.isfinite(group).all() for group in groups)
 
 
@@ -272,7 +272,11 @@ class _Uncertain:
 
     def half_width(self, confidence: float) -> float:
         """Return half of the width of the value's interval."""
-        return _t(self.free, confidence) * math.sqrt(self.variance) if self.variance > 0 else self.variance
+        return (
+            _student_t_quantile(self.free, confidence) * math.sqrt(self.variance)
+            if self.variance > 0
+            else self.variance
+        )
 
     def times(self, factor: float) -> _Uncertain:
         """Return the uncertainty with its variance multiplied by `factor`."""
@@ -292,14 +296,14 @@ class _Uncertain:
 _UNKNOWN = _Uncertain(math.nan, 1)
 
 
-def _t(free: float, confidence: float) -> float:
+def _student_t_quantile(free: float, confidence: float) -> float:
     """Return the two-sided quantile of Student's t."""
     from scipy import special  # scipy.stats calls the same function and takes four times as long to import
 
     return float(special.stdtrit(free, (1 + confidence) / 2))
 
 
-def _of_median(values: np.ndarray) -> _Uncertain:
+def _median_uncertainty(values: np.ndarray) -> _Uncertain:
     """Return the uncertainty of the median of at least two normally distributed values.
 
     For many values its variance is pi/2n of theirs; the other terms fit exact variances up to n = 10 (B. C. Arnold, N.
@@ -310,23 +314,25 @@ def _of_median(values: np.ndarray) -> _Uncertain:
     return _Uncertain(float(np.var(values, ddof=1)) * part, n - 1)
 
 
-def _of_mean(values: np.ndarray) -> _Uncertain:
+def _mean_uncertainty(values: np.ndarray) -> _Uncertain:
     """Return the uncertainty of the mean of at least two values."""
     return _Uncertain(float(np.var(values, ddof=1)) / len(values), len(values) - 1)
 
 
-def _of_arm(arm: Sequence[np.ndarray], *, repeated: bool, statistic: Centre = "mean") -> tuple[_Uncertain, Over]:
+def _arm_uncertainty(
+    arm: Sequence[np.ndarray], *, repeated: bool, statistic: Centre = "mean"
+) -> tuple[_Uncertain, Over]:
     """Return the uncertainty of an arm's value and its source: repetitions, or the choice of groups if
     there are none.
     """
     if repeated:
-        known = [_of_median(group) for group in arm if len(group) > 1]
+        known = [_median_uncertainty(group) for group in arm if len(group) > 1]
         if not known:
             # The other arm was repeated, and this one has a single value.
             return _Uncertain(0.0, math.inf), ""
         mean = float(np.mean([float(np.var(group, ddof=1)) for group in arm if len(group) > 1]))
         free = sum(each.free for each in known)
-        each = [_of_median(group) if len(group) > 1 else _Uncertain(mean, free) for group in arm]
+        each = [_median_uncertainty(group) if len(group) > 1 else _Uncertain(mean, free) for group in arm]
         if statistic == "median":
             # Only of the groups in the middle, which determine the median.
             order = sorted(range(len(arm)), key=lambda place: float(np.median(arm[place])))
@@ -336,12 +342,12 @@ def _of_arm(arm: Sequence[np.ndarray], *, repeated: bool, statistic: Centre = "m
         return _UNKNOWN, ""
     values = np.concatenate(arm)
     if statistic == "median":
-        return _of_median(values), "cells"
-    return _of_mean(values), "cells"
+        return _median_uncertainty(values), "cells"
+    return _mean_uncertainty(values), "cells"
 
 
 def _uncertain(arm: Sequence[np.ndarray], statistic: Centre) -> tuple[_Uncertain, Over]:
-    return _of_arm(arm, repeated=any(len(group) > 1 for group in arm), statistic=statistic)
+    return _arm_uncertainty(arm, repeated=any(len(group) > 1 for group in arm), statistic=statistic)
 
 
 def _fieller(a: float, b: float, upper: float, lower: float, quantile: Callable[[], float]) -> tuple[float, float]:

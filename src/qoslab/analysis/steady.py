@@ -7,33 +7,33 @@ from functools import partial
 
 import numpy as np
 
-from qoslab.analysis.classes import keys_of
-from qoslab.analysis.metric_functions import Selection, metrics_of
+from qoslab.analysis.classes import class_keys
+from qoslab.analysis.metric_functions import Selection, register_metrics
 from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.statistics import warm_up
-from qoslab.analysis.throughput import only_pir
-from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, least, span, usual_interval
+from qoslab.analysis.throughput import single_policer_rate
+from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, known_minimum, span, usual_interval
 from qoslab.results.columns import Columns
 
 WHOLE = 0.9
 """Share of the usual interval below which a shorter last step is left out."""
 
 
-def of_selection(selection: Selection) -> Columns:
+def select_flows(selection: Selection) -> Columns:
     """Return the flows with intervals in the selection."""
-    return selection.cell.tables["flows"].among("traffic", selection.rows.distinct("traffic"))
+    return selection.cell.tables["flows"].select_values("traffic", selection.rows.distinct("traffic"))
 
 
-@metrics_of(
+@register_metrics(
     "intervals",
     "goodput.steady",
     "goodput.warm_up",
     "goodput.of_pir.steady",
-    flows=of_selection,
-    pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
-    policed=lambda selection: len(selection.cell.policed) > 0,
-    bucket_bytes=lambda selection: _static_bucket(selection.cell.policed),
-    dropped=lambda selection: partial(dropped_by, selection.cell.policed),
+    flows=select_flows,
+    pir_bps=lambda selection: single_policer_rate(selection.cell.policed_readings, selection.cell.lines),
+    policed=lambda selection: len(selection.cell.policed_readings) > 0,
+    bucket_bytes=lambda selection: _static_bucket(selection.cell.policed_readings),
+    dropped=lambda selection: partial(first_drop_s, selection.cell.policed_readings),
 )
 def steady_figures(
     intervals: Columns,
@@ -63,23 +63,23 @@ def steady_figures(
         return
     known, lasts = int(policed), False
     if pir_bps is not None and bucket_bytes is not None:
-        emptied = _emptied(bits, seconds, pir_bps, bucket_bytes * 8)
+        emptied = _intervals_until_empty(bits, seconds, pir_bps, bucket_bytes * 8)
         known, lasts = max(known, emptied), not emptied
-    steady, trimmed = _without_warm_up(bits, seconds, known)
+    steady, trimmed = _remove_warm_up(bits, seconds, known)
     if lasts and pir_bps is not None and steady * OF_PAYLOAD > pir_bps:
-        emptied = _before(seconds, dropped())
+        emptied = _count_intervals_before(seconds, dropped())
         if not emptied:
             for name in ("goodput.steady", "goodput.warm_up", "goodput.of_pir.steady"):
                 yield name, Missing(BUCKET_LASTED)
             return
-        steady, trimmed = _without_warm_up(bits, seconds, max(known, emptied))
+        steady, trimmed = _remove_warm_up(bits, seconds, max(known, emptied))
     yield "goodput.steady", steady
     yield "goodput.warm_up", trimmed * 1000
     if pir_bps is not None:
         yield "goodput.of_pir.steady", steady / pir_bps
 
 
-def _without_warm_up(bits: np.ndarray, seconds: np.ndarray, known: int) -> tuple[float, float]:
+def _remove_warm_up(bits: np.ndarray, seconds: np.ndarray, known: int) -> tuple[float, float]:
     """Return the bits per second after the warm-up, and the length of the warm-up in seconds."""
     start = warm_up(bits / seconds, known=known).samples
     return float(bits[start:].sum() / seconds[start:].sum()), float(seconds[:start].sum())
@@ -98,7 +98,7 @@ def steps(flows: Columns, intervals: Columns) -> tuple[np.ndarray, np.ndarray]:
     step = max(step, (end - start) / STEPS_MOST)
     count = max(1, int((end - start) / step + 1 - WHOLE))
     edges = np.append(start + step * np.arange(count), min(start + step * count, end))
-    return np.diff(Timeline.of(flows, intervals).until(edges)), np.diff(edges)
+    return np.diff(Timeline.from_flows(flows, intervals).bits_until(edges)), np.diff(edges)
 
 
 EMPTY = 0.1
@@ -117,13 +117,13 @@ def _static_bucket(policed: Columns) -> float | None:
 _WITHOUT_TOKENS = ("exceeded", "violated")
 
 
-def dropped_by(policed: Columns) -> float | None:
+def first_drop_s(policed: Columns) -> float | None:
     """Return the first time with packets without tokens in the policers' counters, in seconds since the start of the
     traffic.
     """
     counts = [policed[f"police_{colour}_packets"] for colour in _WITHOUT_TOKENS]
     without = np.nansum(counts, axis=0).tolist()
-    keys, times = keys_of(policed), policed["time_s"].tolist()
+    keys, times = class_keys(policed), policed["time_s"].tolist()
     first: dict[tuple[object, ...], float] = {}
     for key, count in zip(keys, without, strict=True):
         first[key] = min(count, first.get(key, count))
@@ -134,7 +134,7 @@ def dropped_by(policed: Columns) -> float | None:
     return min((time for key, count, time in rows if time > 0 and key in named and count > first[key]), default=None)
 
 
-def _before(seconds: np.ndarray, moment_s: float | None) -> int:
+def _count_intervals_before(seconds: np.ndarray, moment_s: float | None) -> int:
     """Return the number of intervals that begin before an instant; 0 if none are after it."""
     if moment_s is None:
         return 0
@@ -142,7 +142,7 @@ def _before(seconds: np.ndarray, moment_s: float | None) -> int:
     return begun if begun < len(seconds) else 0
 
 
-def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
+def _intervals_until_empty(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
     """Return the number of intervals until a full bucket is practically empty, excluding the last; 0 if it never is."""
     level, left = bucket_bits, max(EMPTY * bucket_bits, 2 * 1500 * 8)
     for number, (got, length) in enumerate(zip(bits[:-1], seconds[:-1], strict=True), start=1):
@@ -152,8 +152,8 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
     return 0
 
 
-@metrics_of("intervals", "goodput.together", flows=of_selection, whole=lambda selection: selection.whole.rows)
-def together(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[Figure]:
+@register_metrics("intervals", "goodput.together", flows=select_flows, whole=lambda selection: selection.whole.rows)
+def simultaneous_goodput(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[Figure]:
     """Yield `goodput.together`: the goodput of `flows` while every traffic entry of the cell's `whole` ran.
 
     It is missing if there is no such time. An entry counts as ended at the start of its last interval, since no tool
@@ -161,15 +161,15 @@ def together(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[Fig
     """
     if not len(intervals):
         return
-    shared = whole_span(whole)
+    shared = simultaneous_span(whole)
     if shared is None:
         yield "goodput.together", Missing(NOT_TOGETHER)
         return
     start, end = shared
-    yield "goodput.together", Timeline.of(flows, intervals).between(start, end) / (end - start)
+    yield "goodput.together", Timeline.from_flows(flows, intervals).bits_between(start, end) / (end - start)
 
 
-def whole_span(whole: Columns) -> Span | None:
+def simultaneous_span(whole: Columns) -> Span | None:
     """Return the time in which every traffic entry with intervals in `whole` ran; None if there is none."""
     names, streams = whole["traffic"], whole["stream"]
     starts, ends = (whole[name] + whole["offset_s"] for name in ("start_s", "end_s"))
@@ -177,7 +177,7 @@ def whole_span(whole: Columns) -> Span | None:
     for name in dict.fromkeys(names):
         mine = names == name
         several = mine.sum() > len(np.unique(streams[mine]))
-        began.append(least(starts[mine]))
+        began.append(known_minimum(starts[mine]))
         ended.append(greatest(starts[mine] if several else ends[mine]))
-    start, end = greatest(np.array(began)), least(np.array(ended))
+    start, end = greatest(np.array(began)), known_minimum(np.array(ended))
     return (start, end) if end > start else None

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from qoslab.analysis.class_lines import Lines
-from qoslab.analysis.classes import keys_of
+from qoslab.analysis.classes import class_keys
 from qoslab.analysis.goodput import total_bps
-from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.metric_functions import register_metrics
 from qoslab.analysis.missing import Figure
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
 from qoslab.analysis.timeline import greatest
@@ -29,13 +29,13 @@ def granted_bps(policed: Columns, lines: Lines) -> float:
     return float(policed["police_cir_bps"][0]) * FULL_PACKET_BYTES / (FULL_PACKET_BYTES + header)
 
 
-def only_pir(classes: Columns, lines: Lines) -> float | None:
+def single_policer_rate(classes: Columns, lines: Lines) -> float | None:
     """Return the rate that the only policer of a cell passes; None if it has none, or several."""
-    policed = classes.where(classes.has("police_cir_bps"))
-    return granted_bps(policed, lines) if len(set(keys_of(policed))) == 1 else None
+    policed = classes.select(classes.has("police_cir_bps"))
+    return granted_bps(policed, lines) if len(set(class_keys(policed))) == 1 else None
 
 
-@metrics_of(
+@register_metrics(
     "flows",
     "goodput.of_pir",
     "goodput.of_pir.ip",
@@ -44,7 +44,7 @@ def only_pir(classes: Columns, lines: Lines) -> float | None:
     "tcp.efficiency",
     "tcp.buffer_delay",
     "tcp.rtt",
-    classes=lambda selection: selection.cell.policed,
+    classes=lambda selection: selection.cell.policed_readings,
     paths=lambda selection: selection.cell.paths,
     lines=lambda selection: selection.cell.lines,
 )
@@ -53,7 +53,7 @@ def throughput_figures(flows: Columns, classes: Columns, paths: Paths, lines: Li
     if not len(flows):
         return
     goodput = total_bps(flows)
-    pir = only_pir(classes, lines)
+    pir = single_policer_rate(classes, lines)
     mss = segment_size(flows)
     if pir is not None:
         yield "goodput.of_pir", goodput / pir
@@ -65,7 +65,7 @@ def throughput_figures(flows: Columns, classes: Columns, paths: Paths, lines: Li
     if path is None:
         return
     bottleneck = path.rate_bps
-    if pir is not None and _crosses(path, classes.where(classes.has("police_cir_bps"))):
+    if pir is not None and _crosses(path, classes.select(classes.has("police_cir_bps"))):
         bottleneck = min(bottleneck, pir)
     yield "goodput.of_bottleneck", goodput / bottleneck
     if len(names) == 1 and mss is not None:
@@ -74,7 +74,7 @@ def throughput_figures(flows: Columns, classes: Columns, paths: Paths, lines: Li
 
 def tcp_flows(flows: Columns) -> Columns:
     """Return the flows with known segments."""
-    return flows.where(flows["protocol"] == "tcp")
+    return flows.select(flows["protocol"] == "tcp")
 
 
 def segment_size(flows: Columns) -> float | None:

@@ -36,18 +36,18 @@ def spans(flows: Columns) -> tuple[np.ndarray, np.ndarray]:
 def span(flows: Columns) -> Span | None:
     """Return the time from the first start to the last end of streams; None if none lasted."""
     start, end = spans(flows)
-    first, last = least(start), greatest(end)
+    first, last = known_minimum(start), greatest(end)
     return None if math.isnan(first) else (first, last)
 
 
 def common_span(flows: Columns) -> Span | None:
     """Return the time in which all streams ran; None if there is none."""
     start, end = spans(flows)
-    first, last = greatest(start), least(end)
+    first, last = greatest(start), known_minimum(end)
     return (first, last) if last - first > _EPSILON else None
 
 
-def least(values: np.ndarray) -> float:
+def known_minimum(values: np.ndarray) -> float:
     """Return the least value that is not nan; nan if there is none."""
     return float(np.fmin.reduce(values, initial=np.nan))
 
@@ -74,21 +74,21 @@ class Timeline:
     bits: np.ndarray
 
     @classmethod
-    def of(cls, flows: Columns, intervals: Columns | None) -> Timeline:
+    def from_flows(cls, flows: Columns, intervals: Columns | None) -> Timeline:
         """Build the timeline of the streams of `flows` in one cell; `intervals` may have those of others too."""
-        return cls._of_pieces([piece for pieces in _by_stream(flows, intervals) for piece in pieces])
+        return cls._from_pieces([piece for pieces in _pieces_by_stream(flows, intervals) for piece in pieces])
 
     @classmethod
-    def each(cls, flows: Columns, intervals: Columns | None) -> list[Timeline]:
+    def stream_timelines(cls, flows: Columns, intervals: Columns | None) -> list[Timeline]:
         """Build the timeline of each stream of `flows`, in their order."""
-        return [cls._of_pieces(pieces) for pieces in _by_stream(flows, intervals)]
+        return [cls._from_pieces(pieces) for pieces in _pieces_by_stream(flows, intervals)]
 
     @classmethod
-    def _of_pieces(cls, pieces: list[Piece]) -> Timeline:
+    def _from_pieces(cls, pieces: list[Piece]) -> Timeline:
         starts, ends, bits = np.array(pieces, dtype=float).reshape(-1, 3).T
         return cls(starts, ends, bits)
 
-    def until(self, times: np.ndarray) -> np.ndarray:
+    def bits_until(self, times: np.ndarray) -> np.ndarray:
         """Return the bits received up to each of the times."""
         if not len(self.bits):
             return np.zeros(len(times))
@@ -99,13 +99,13 @@ class Timeline:
         found: np.ndarray = np.interp(times, moments, come)
         return found
 
-    def between(self, start: float, end: float) -> float:
+    def bits_between(self, start: float, end: float) -> float:
         """Return the bits received in a time span."""
-        come = self.until(np.array([start, end]))
+        come = self.bits_until(np.array([start, end]))
         return float(come[1] - come[0])
 
 
-def _by_stream(flows: Columns, intervals: Columns | None) -> Iterator[list[Piece]]:
+def _pieces_by_stream(flows: Columns, intervals: Columns | None) -> Iterator[list[Piece]]:
     """Return the pieces of each stream; none for a stream that did not last."""
     reported: list[np.ndarray] = [np.zeros(0)] * 3
     found: dict[tuple[object, object], list[int]] = {}
@@ -135,7 +135,7 @@ def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: floa
     real = stops - begins > _EPSILON
     found = sorted(zip(begins[real], stops[real], sizes[real] * 8, strict=True))
     rest = bits - sum(each for _, _, each in found)
-    gaps = list(_unreported(found, start, end)) if rest > 0 else []
+    gaps = list(_unreported_spans(found, start, end)) if rest > 0 else []
     # If there are no gaps between reports, the arrival times of the rest are unknown.
     gaps = gaps or ([(start, end)] if rest > 0 else [])
     length = sum(high - low for low, high in gaps)
@@ -143,7 +143,7 @@ def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: floa
     yield from ((low, high, rest * (high - low) / length) for low, high in gaps)
 
 
-def _unreported(found: list[Piece], start: float, end: float) -> Iterator[Span]:
+def _unreported_spans(found: list[Piece], start: float, end: float) -> Iterator[Span]:
     """Return the times from `start` to `end` without a report."""
     reached = start
     for low, high, _ in found:
@@ -154,7 +154,7 @@ def _unreported(found: list[Piece], start: float, end: float) -> Iterator[Span]:
         yield reached, end
 
 
-def grid(found: Span, step: float | None) -> np.ndarray:
+def step_edges(found: Span, step: float | None) -> np.ndarray:
     """Return the edges of equal steps over a span, each at least as long as `step`; a single step if that is None."""
     start, end = found
     steps = 1 if step is None else max(1, min(STEPS_MOST, int((end - start) / step + _EPSILON)))

@@ -51,13 +51,13 @@ class Unparsed:
     """Number of outputs with this line."""
 
 
-def unparsed(cells: Iterable[CellFiles], parse: Parse) -> list[Unparsed]:
+def find_unparsed(cells: Iterable[CellFiles], parse: Parse) -> list[Unparsed]:
     """Return the unparsed lines of router output, each once for each router and command."""
     found: dict[tuple[str, str, str], Unparsed] = {}
     tried: set[tuple[str, str]] = set()
     for cell in cells:
-        for each in _prints(cell):
-            for line, place, reason in _of_print(each, parse, tried):
+        for each in _cell_outputs(cell):
+            for line, place, reason in _unparsed_lines(each, parse, tried):
                 key = (each.device, each.command, line)
                 if key in found:
                     found[key].times += 1
@@ -66,10 +66,10 @@ def unparsed(cells: Iterable[CellFiles], parse: Parse) -> list[Unparsed]:
     return list(found.values())
 
 
-def _prints(cell: CellFiles) -> Iterator[Print]:
+def _cell_outputs(cell: CellFiles) -> Iterator[Print]:
     for each in cell.record().observed:
         raw = f"{each.file}.txt"
-        parsed = cell.parsed(each.device, each.moment, each.command)
+        parsed = cell.parsed_output(each.device, each.moment, each.command)
         if cell.has(raw):
             yield Print(each.device, each.command, f"{cell.name}/{raw}", cell.text(raw), parsed, 1)
     for device in cell.devices_with_readings():
@@ -80,7 +80,7 @@ def _prints(cell: CellFiles) -> Iterator[Print]:
             yield Print(device, reading["command"], place, reading["raw"], parsed, None)
 
 
-def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+def _unparsed_lines(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """Yield unparsed lines, or the reason if an output is not parsed at all."""
     if each.parsed is None:
         found, reason = parse(each.command, each.text)
@@ -91,28 +91,28 @@ def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterato
         found = each.parsed
     lines = each.text.splitlines()
     if each.command.startswith(TELLING):
-        for line in _values_in(found):
+        for line in _lines_under_key(found):
             yield line, _place(each, lines, line), ""
     elif (each.device, each.command) not in tried:
         # The first output of each command decides: the others have other values in the same lines.
         tried.add((each.device, each.command))
-        yield from ((line, _place(each, lines, line), "") for line in _without_effect(each.command, lines, parse))
+        yield from ((line, _place(each, lines, line), "") for line in _ineffective_lines(each.command, lines, parse))
 
 
-def _values_in(found: Any) -> Iterator[str]:
+def _lines_under_key(found: Any) -> Iterator[str]:
     """Yield all lines under `KEY`, at any depth."""
     if isinstance(found, dict):
         for key, value in found.items():
             if key == KEY:
                 yield from map(str, value)
             else:
-                yield from _values_in(value)
+                yield from _lines_under_key(value)
     elif isinstance(found, list):
         for value in found:
-            yield from _values_in(value)
+            yield from _lines_under_key(value)
 
 
-def _without_effect(command: str, lines: list[str], parse: Parse) -> Iterator[str]:
+def _ineffective_lines(command: str, lines: list[str], parse: Parse) -> Iterator[str]:
     """Yield lines that can be removed without changing the result of a parser."""
     whole = json.dumps(parse(command, "\n".join(lines))[0], sort_keys=True)
     for number, line in enumerate(lines):

@@ -2,7 +2,7 @@
 
 WITHIN = "within"
 LOOSE = "loose bounds"
-"""The value is within bounds that are too loose for a test (`Expectation.loose`): not counted as passed."""
+"""The value is within bounds that are too loose for a test (`Expectation.has_loose_bounds`): not counted as passed."""
 OUTSIDE = "outside"
 INFORMATIVE = "informative"
 """There is no expectation, or no valid cell."""
@@ -14,7 +14,7 @@ UNDECIDED = "undecided"
 """Most of its cells are not valid or lack the value: neither passed nor failed."""
 
 
-def undecided(counted: int, planned: int) -> bool:
+def is_undecided(counted: int, planned: int) -> bool:
     """Return whether fewer than half of the planned cells count."""
     return 2 * counted < planned
 

@@ -16,7 +16,7 @@ from qoslab.results.baselines import AVERAGES, SCORES
 from qoslab.results.csv_text import csv_text
 from qoslab.results.file_access import WriteError
 from qoslab.results.folder import SAVED_CELLS
-from qoslab.results.sealed_files import json_of, seal_of_content, sealed
+from qoslab.results.sealed_files import add_seal, record_json, seal_of_content
 
 
 def write(folder: RunFolder, found: RunReading, warnings: tuple[str, ...], judged: Judged) -> Iterator[str]:
@@ -27,15 +27,15 @@ def write(folder: RunFolder, found: RunReading, warnings: tuple[str, ...], judge
         if not table.empty:
             texts.append((file, csv_text(table)))
     for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
-        texts.append((tables.file_of(name), tables.parquet(name, table)))
+        texts.append((tables.table_path(name), tables.parquet(name, table)))
     unsaved = found.tables if found.unsaved is not None else {}
     made = {name: tables.parquet(name, table) for name, table in unsaved.items()}
-    files: list[tuple[str, str | bytes]] = [(tables.file_of(name), content) for name, content in made.items()]
+    files: list[tuple[str, str | bytes]] = [(tables.table_path(name), content) for name, content in made.items()]
     try:
         if found.unsaved is not None:
             seals = {name: seal_of_content(content) for name, content in made.items()}
             record = found.unsaved.model_copy(update={"tables": seals, "warnings": warnings})
-            files.append((SAVED_CELLS, sealed(json_of(record))))
+            files.append((SAVED_CELLS, add_seal(record_json(record))))
     except PydanticSerializationError:
         # A damaged file of a run may contain invalid UTF-8, which a message about it quotes.
         yield f"{SAVED_CELLS}: found an incomplete character in a message about a cell, expected text: {_AGAIN}"

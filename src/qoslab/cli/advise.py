@@ -75,7 +75,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
 
 
 def _advice_text(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict[str, Any]]:
-    from qoslab.analysis.statistics import repetitions_for
+    from qoslab.analysis.statistics import required_repetitions
 
     rows: list[dict[str, Any]] = []
     names = figures["cell"].str.rsplit("/", n=1).str[0]
@@ -93,7 +93,7 @@ def _advice_text(figures: pd.DataFrame, *, relative: bool, least: float) -> list
                 "median": median,
                 "deviation": float(values.std()),
                 "difference": wanted,
-                "repetitions": repetitions_for(values.to_numpy(dtype=float), wanted),
+                "repetitions": required_repetitions(values.to_numpy(dtype=float), wanted),
             }
         )
     return rows

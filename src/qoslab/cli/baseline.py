@@ -93,7 +93,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     """
     from qoslab.generate import FILES, RESULTS
     from qoslab.results import find_run
-    from qoslab.results.baselines import keep
+    from qoslab.results.baselines import save_baseline
 
     folder = find_run(RUNS, run)
     if why := _baseline_obstacle(folder, top) or ("" if trusted else _output_error(folder)):
@@ -101,7 +101,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
             f"{folder.path}: {why}, expected a valid run of an unmodified file in experiments/",
             hint="qoslab run --resume re-runs the invalid cells",
         )
-    echo(f"{keep(folder, top).relative_to(top)} written")
+    echo(f"{save_baseline(folder, top).relative_to(top)} written")
     text = FILES[RESULTS](top)
     if (top / RESULTS).read_text(encoding="utf-8") != text:
         replace(top / RESULTS, text.encode())

@@ -50,7 +50,7 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     then = read(folder)
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
-    rows = now.asked_of(then), then.asked_of(now)
+    rows = now.requested_rows(then), then.requested_rows(now)
     found = list(changes(*rows, allowed))
     unasked = len({row.key for row in (*now.rows, *then.rows)} - {row.key for each in rows for row in each})
     parts = list(otherwise(now.manifest.experiment, now.manifest.configurations, then.manifest))

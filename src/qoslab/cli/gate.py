@@ -51,11 +51,11 @@ class GateOptions:
         manifest = folder.manifest()
         if self.junit is not None:
             content = gate.junit(outcome, manifest, repository_path(_experiment_path(folder)), folder.experiment_text())
-            gate.saved(self.junit, content, more=False)
+            gate.save_text(self.junit, content, more=False)
         if self.summary is not None or self.before is not None:
             self._summarise(folder, outcome)
         if is_on_github():
-            notes = gate.notes_at(outcome, folder.experiment_text())
+            notes = gate.failure_annotations(outcome, folder.experiment_text())
             for level in ("error", "warning"):
                 chosen = [(note.line, 1, note.title, note.text) for note in notes if note.level == level]
                 _print_annotations(_experiment_path(folder), chosen, level)
@@ -73,7 +73,7 @@ class GateOptions:
             text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts_url(os.environ))
             # The summary of a GitHub step is one file for all its commands.
             shared = str(self.summary) == os.environ.get("GITHUB_STEP_SUMMARY")
-            gate.saved(self.summary, text.encode(), more=shared)
+            gate.save_text(self.summary, text.encode(), more=shared)
 
 
 def gate_options(function: _F) -> _F:

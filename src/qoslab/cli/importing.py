@@ -133,7 +133,7 @@ def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, ano
         ]
     )
     _print_list(found["notes"])
-    changing = [each for each in made.left if each.matters]
+    changing = [each for each in made.left if each.could_change_result]
     echo(f"Ignored lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}")
     _print_list([f"{each.file}:{each.first}: {each.text}: {each.could_change}" for each in changing])
     echo(f"Written: {made.folder}; all ignored lines: {made.folder / 'ignored.txt'}")

@@ -66,11 +66,11 @@ def command(
     except CaptureError as error:
         raise UserError(error.message) from error
     joined = join(*packets)
-    limiter = infer(joined.of_dscp(dscp), count)  # type: ignore[arg-type]
+    limiter = infer(joined.select_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:
-        from qoslab.results.file_access import drafted
+        from qoslab.results.file_access import draft_path
 
-        with drafted(table) as draft:
+        with draft_path(table) as draft:
             joined.packets.to_parquet(draft, index=False)
     if as_json:
         echo(json.dumps(_limiter_json(joined, limiter), indent=2))
@@ -89,7 +89,7 @@ def _print_limiter(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -
             f"Not evaluated: {joined.outside:,} of the packets in the first capture, before the first or after the "
             "last common packet (lost, or the second capture did not run)."
         )
-    flows = joined.by_flow()
+    flows = joined.summarise_flows()
     counts = " ".join(f"{name:>8}" for name in ("packets", "lost", "remarked", "overtook"))
     echo(f"{counts}  {'delay, ms: min, median, 99 %, max':36} flow, DSCP")
     for row in flows.head(_ROWS).to_dict("records"):
@@ -104,7 +104,7 @@ def _print_limiter(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -
 
 def _limiter_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
     clocks = joined.clocks
-    flows = joined.by_flow().astype(object)
+    flows = joined.summarise_flows().astype(object)
     return {
         "packets": {"before": joined.seen[0], "after": joined.seen[1], "both": joined.common},
         "appeared": joined.appeared,

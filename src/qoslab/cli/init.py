@@ -11,7 +11,7 @@ import click
 
 from qoslab.cli.program import program_name
 from qoslab.errors import UserError
-from qoslab.results.file_access import drafted, filled
+from qoslab.results.file_access import draft_path, fill_folder
 from qoslab.system.printing import echo
 from qoslab.system.shipped import shipped_path
 
@@ -40,7 +40,7 @@ def make_project(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "a folder that is not empty" if folder.is_dir() else "a file"
         raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that does not exist yet.")
-    with filled(folder) if folder.is_dir() else drafted(folder) as draft:
+    with fill_folder(folder) if folder.is_dir() else draft_path(folder) as draft:
         for name, source in _project_files():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, draft / name)

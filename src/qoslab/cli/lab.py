@@ -17,8 +17,8 @@ from qoslab.cli.completion import complete_experiments
 from qoslab.cli.options import CellChoice, ask_option, experiment_argument, json_option, set_option
 from qoslab.cli.places import find_experiment_file, open_sweep
 from qoslab.errors import UserError
-from qoslab.lab_kinds import kind_at
-from qoslab.platforms import kernel_routers, platform_of, routers_of
+from qoslab.lab_kinds import find_kind
+from qoslab.platforms import kernel_routers, node_platform, router_names
 from qoslab.schema.named_files import FileRefusedError, read_bytes
 from qoslab.system.printing import echo
 
@@ -127,7 +127,7 @@ def list_labs(as_json: bool) -> None:
     from qoslab.virtual_lab import Lab, LabError
 
     found = []
-    for lab in Lab.all():
+    for lab in Lab.running_labs():
         try:
             found.append(_lab_facts(lab))
         except (OSError, LabError):
@@ -192,7 +192,7 @@ def down(name: str | None, every: bool) -> None:
 
     if every and name is not None:
         raise UserError(f"found --all and the name {name}, expected one of them")
-    for lab in Lab.all() if every else [Lab.find(name)]:
+    for lab in Lab.running_labs() if every else [Lab.find(name)]:
         lab.down()
         echo(f"lab {lab.name} is down", err=True)
 
@@ -210,7 +210,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
     """
     from qoslab.run.workers import lab_machinery
 
-    kind = kind_at(str(inventory))
+    kind = find_kind(str(inventory))
     look = lab_machinery(kind).check if kind.has_place else None
     if look is None:
         raise UserError(f"found {inventory}, expected the path of an inventory")
@@ -218,7 +218,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
     if ask:
         from qoslab.run.devices.password_prompt import prompt_for_passwords
 
-        prompt_for_passwords(inventory, routers_of(sweep.experiment.topology))
+        prompt_for_passwords(inventory, router_names(sweep.experiment.topology))
     checked = look(str(inventory), CellChoice(lab=str(inventory)).plan(sweep))
     for line in checked.description:
         echo(line)
@@ -274,7 +274,7 @@ def _console_address(text: str) -> tuple[str, tuple[str, int] | None]:
 def _has_command_line(lab: Lab, node: str) -> bool:
     """Return whether the node is a router with an IOS command line."""
     found = lab.nodes.get(node)
-    return found is not None and platform_of(found.node).access.command_line
+    return found is not None and node_platform(found.node).access.command_line
 
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
@@ -297,7 +297,7 @@ def _print_access(lab: Lab) -> list[str]:
     for name, node in lab.nodes.items():
         addresses = ", ".join(f"{interface} {' '.join(each)}" for interface, each in node.addresses.items())
         lines.append(f"{name} ({node.node.platform}): {addresses or 'no address'}")
-        if platform_of(node.node).access.command_line:
+        if node_platform(node.node).access.command_line:
             login = lab.ssh(name)
             lines.append(f"  ssh -p {login.port} {login.user}@{login.host}   password {login.password}")
             if login.telnet is not None:
@@ -311,9 +311,9 @@ def _lab_facts(lab: Lab) -> dict[str, Any]:
     nodes: dict[str, dict[str, Any]] = {}
     for name, node in lab.nodes.items():
         nodes[name] = {"platform": node.node.platform, "addresses": node.addresses}
-        if platform_of(node.node).access.command_line:
+        if node_platform(node.node).access.command_line:
             nodes[name]["ssh"] = asdict(lab.ssh(name))
-        if platform_of(node.node).is_router:
+        if node_platform(node.node).is_router:
             nodes[name]["control"] = str(lab.runtime(name) / "control.sock")
     return {
         "name": lab.name,

@@ -31,10 +31,10 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
 
     The status is `OUTSIDE` if labs contradict each other in a value with an expectation.
     """
-    from qoslab.analysis.lab_comparison import LabRun, across, fidelity_table, figures_table
+    from qoslab.analysis.lab_comparison import LabRun, compare_lab_runs, fidelity_table, figures_table
     from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.cli.result_table import print_notes
-    from qoslab.report.html import across_html
+    from qoslab.report.html import lab_comparison_html
     from qoslab.report.lab_comparison import build_across
     from qoslab.results import tables
     from qoslab.results.csv_text import csv_text
@@ -45,12 +45,12 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
         outcome = analyse_by_helpers(folder)
         print_notes(outcome)
         laid.append(LabRun(outcome.lab, folder.manifest(), outcome, tables.read_table(folder, "metrics")))
-    found = across(laid)
+    found = compare_lab_runs(laid)
     place = root / laid[0].manifest.experiment.name
     page = build_across(found, chosen.runs, chosen.passed, place)
     figures, fidelity = figures_table(found), fidelity_table(found)
     written = {
-        "report": (place / "labs.html", across_html(page)),
+        "report": (place / "labs.html", lab_comparison_html(page)),
         "figures": (place / "labs.csv", csv_text(figures)),
         "fidelity": (place / "fidelity.csv", csv_text(fidelity)),
     }
@@ -61,7 +61,7 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
             "runs": {run.lab: str(folder.path) for run, folder in zip(found.runs, chosen.runs, strict=True)},
             **{name: str(file) for name, (file, _) in written.items()},
             "passed": list(chosen.passed),
-            "contrary": found.contrary,
+            "contrary": found.contradiction_count,
             "rows": json.loads(figures.to_json(orient="records")),
             "by_metric": json.loads(fidelity.to_json(orient="records")),
         }
@@ -70,7 +70,7 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
         _print(found, page)
         echo(f"Tables: {written['figures'][0]}, {written['fidelity'][0]}")
         echo(f"Report: {written['report'][0]}")
-    return ExitStatus.OUTSIDE if found.contrary else ExitStatus.WITHIN, written["report"][0]
+    return ExitStatus.OUTSIDE if found.contradiction_count else ExitStatus.WITHIN, written["report"][0]
 
 
 def _print(found: LabComparison, page: LabComparisonPage) -> None:
@@ -108,12 +108,12 @@ def _comparison_table(found: LabComparison) -> Table:
         words = [
             (f"{lab} " if len(found.runs) > 2 else "")
             + each.word
-            + (f", {text.signed(each.difference, figure.unit)}" if each.difference else "")
+            + (f", {text.signed_difference(each.difference, figure.unit)}" if each.difference else "")
             + (f", p = {each.p_value:.2g}" if not math.isnan(each.p_value) else "")
             for lab, each in agreed
         ]
         margin = "" if figure.margin is None else f"{text.margin(figure.margin.value, figure.unit)}"
-        worst = next((each.word for _, each in agreed if each.contrary), agreed[0][1].word if agreed else "")
+        worst = next((each.word for _, each in agreed if each.is_contradiction), agreed[0][1].word if agreed else "")
         _add(
             table,
             _STYLE[KINDS.get(worst, "informative")],

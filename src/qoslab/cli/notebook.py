@@ -14,7 +14,7 @@ from qoslab.cli.completion import complete_experiments, complete_runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.lab_kinds.simulated import SimulatedKind
-from qoslab.results.file_access import drafted
+from qoslab.results.file_access import draft_path
 from qoslab.system.extras import require_extra
 from qoslab.system.printing import echo
 from qoslab.system.programs import python_module_command
@@ -98,7 +98,7 @@ def find_notebook(experiment: str | None) -> Path:
     if wanted is not None and wanted in known:
         own = NOTEBOOKS / f"{wanted}.ipynb"
         if not own.exists():
-            with drafted(own) as draft:
+            with draft_path(own) as draft:
                 shutil.copyfile(known[wanted], draft)
         return own
     found = f'found "{experiment}"' if experiment is not None else "found no name"

@@ -14,7 +14,7 @@ import click
 from qoslab.cli import completion
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExperimentError, UserError, did_you_mean
-from qoslab.lab_kinds import LABS, LabKind, kind_at
+from qoslab.lab_kinds import LABS, LabKind, find_kind
 from qoslab.model.experiment import Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.partial_runs import STRICT
@@ -71,7 +71,7 @@ class LabType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the kind, or the absolute path."""
         word = str(value)
-        if not kind_at(word).has_place:
+        if not find_kind(word).has_place:
             return word
         if Path(word).exists():
             return str(Path(word).absolute())
@@ -130,7 +130,7 @@ class CellChoice:
     @property
     def kind(self) -> LabKind:
         """The kind of lab."""
-        return kind_at(self.lab or DEFAULT_LAB)
+        return find_kind(self.lab or DEFAULT_LAB)
 
     @property
     def place(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError, UserError, did_you_mean, format_found
-from qoslab.lab_kinds import kind_at
+from qoslab.lab_kinds import find_kind
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.system.shipped import shipped_path
 
@@ -49,4 +49,4 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
         folders = (EXPERIMENTS, shipped_path("experiments"))
         known = [each.stem for folder in folders if folder.is_dir() for each in sorted(folder.glob("*.yml"))]
         raise ExperimentError(f"{file}: no such file or experiment", hint=did_you_mean(given, known))
-    return file, load_sweep(file, values, kind_at(lab).check)
+    return file, load_sweep(file, values, find_kind(lab).check)

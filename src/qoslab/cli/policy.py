@@ -99,7 +99,7 @@ def _print_kernel_plan(
     made = plan_pasted(configuration, rate_bps, dict(map(_parse_device, devices)))
     lines = line_finder(configuration.reading)
     echo(json.dumps(to_json(made, lines), indent=2) if as_json else plan_script(made, lines), nl=as_json)
-    return ExitStatus.OUTSIDE if made.refused else ExitStatus.WITHIN
+    return ExitStatus.OUTSIDE if made.refused_actions else ExitStatus.WITHIN
 
 
 def _parse_device(text: str) -> tuple[str, str]:

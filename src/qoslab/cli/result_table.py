@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from qoslab.analysis import Outcome
-from qoslab.analysis.averages import cells_counted, claim, score
-from qoslab.analysis.expected_comparison import reproduced
+from qoslab.analysis.averages import cell_count_text, claim_text, score
+from qoslab.analysis.expected_comparison import reproduction_sentence
 from qoslab.analysis.verdicts import INFORMATIVE
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.metrics import format_value
@@ -79,7 +79,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
     for warning in outcome.warnings:
         echo(one_line(f"Warning: {warning}"))
     echo(_verdict_text(outcome))
-    if sentence := reproduced(outcome.comparison):
+    if sentence := reproduction_sentence(outcome.comparison):
         echo(sentence)
     echo(f"Report: {_relative_path(folder.report)}")
 
@@ -202,7 +202,7 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
             "": each["each"],
             found: measured + _interval_text(each),
             "verdict": each["verdict"],
-            "cells": cells_counted(each),
+            "cells": cell_count_text(each),
             "difference": _difference_text(each["published"], each["value"]),
             "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
             "reproduction": each["reproduction"] or "",
@@ -227,7 +227,7 @@ def _score_text(pairs: pd.DataFrame) -> str:
     return (
         f"{row['title']}: {row['first']} against {row['second']}, {row['metric']}: "
         f"won {won}, equal {equal}, lost {lost} of {len(pairs)} pairs of cells"
-        f"{f'; {statement}' if (statement := claim(pairs)) else ''}"
+        f"{f'; {statement}' if (statement := claim_text(pairs)) else ''}"
     )
 
 

@@ -35,9 +35,9 @@ from qoslab.cli.options import (
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import device_lines, summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.lab_kinds import LabKind, kind_at
+from qoslab.lab_kinds import LabKind, find_kind
 from qoslab.plan import Plan
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 from qoslab.schema import published_figures
 from qoslab.schema.idle import idle_warnings
 from qoslab.system.printing import echo
@@ -268,16 +268,16 @@ class RunAnalysis:
         return self._take
 
     def _take(self, cell: Cell) -> Figures:
-        from qoslab.analysis.run_analysis import figures_so_far
+        from qoslab.analysis.run_analysis import preliminary_figures
 
         assert self.readings is not None
         self._cells.append(cell.files())
-        self.readings.of(self._cells[-1])
+        self.readings.cell_content(self._cells[-1])
         # Thousands of cells per minute would cause thousands of comparisons.
         began = time.monotonic()
         if began - self._shown_at < VALUES_INTERVAL_S:
             return ()
-        found = figures_so_far(self._experiment, self.published, self.readings, self._cells, self._lab)
+        found = preliminary_figures(self._experiment, self.published, self.readings, self._cells, self._lab)
         self._shown_at = time.monotonic()
         self._shown_at += MIN_VALUES_INTERVAL_RATIO * (self._shown_at - began)
         return found
@@ -312,7 +312,7 @@ def _ask_for_passwords(choice: CellChoice, experiment: Experiment) -> None:
         )
     from qoslab.run.devices.password_prompt import prompt_for_passwords
 
-    prompt_for_passwords(Path(choice.place), routers_of(experiment.topology))
+    prompt_for_passwords(Path(choice.place), router_names(experiment.topology))
 
 
 def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping[str, Path | None]) -> None:
@@ -411,12 +411,12 @@ def _report_interrupted_run(made: RunFolder) -> None:
 
 
 def _find_run_to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: str) -> RunFolder:
-    from qoslab.results import find_unfinished
+    from qoslab.results import find_run_to_resume
 
     if experiment is not None and resume == NEWEST:
         _, sweep = open_sweep(experiment, sets, lab)
         resume = sweep.experiment.name
-    found = find_unfinished(RUNS, resume or None)
+    found = find_run_to_resume(RUNS, resume or None)
     if experiment is not None:
         name = open_sweep(experiment, sets, lab)[1].experiment.name
         if found.path.parent.name != name:
@@ -438,7 +438,7 @@ def _updated_options(
     from qoslab.run.request import resume_command
 
     recorded = folder.options()
-    if not kind_at(recorded.lab).has_place:
+    if not find_kind(recorded.lab).has_place:
         return experiment or recorded.file, [*recorded.sets, *sets], choice.merge_record(recorded)
     if experiment is None or choice.lab is None or not set(recorded.sets) <= set(sets):
         raise UserError(
@@ -469,6 +469,6 @@ def _print_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
 def _stopping_rule(wanted: StoppingRule, cells: Sequence[Cell]) -> str:
     if len(cells) < wanted.at_least:
         return ""
-    from qoslab.analysis import enough
+    from qoslab.analysis import stopping_reason
 
-    return enough(wanted, [cell.files() for cell in cells])
+    return stopping_reason(wanted, [cell.files() for cell in cells])

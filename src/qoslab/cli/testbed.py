@@ -117,7 +117,7 @@ def _inventory_testbed(file: Path, topology: Topology | None, secrets: str) -> t
 
 
 def _lab_testbed(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
-    from qoslab.platforms import hosts_of
+    from qoslab.platforms import host_names
     from qoslab.run.devices.testbed import (
         EnvironmentSecrets,
         build_testbed,
@@ -135,7 +135,7 @@ def _lab_testbed(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret
         known_hosts = lab.known_hosts() if lab.host_key is not None else None
         # A dumb terminal, as a shell adds control characters to its prompt for other terminals.
         words = ["env", "TERM=dumb", *python_module_command("qoslab", "lab", "shell", "--lab", lab.name)]
-        hosts = {host: command_device(shlex.join([*words, host])) for host in hosts_of(lab.topology)}
+        hosts = {host: command_device(shlex.join([*words, host])) for host in host_names(lab.topology)}
         made = build_testbed(
             lab.name, lab_router_access(lab), lab.topology, known_hosts=known_hosts, hosts=hosts, secret=secret
         )

@@ -26,16 +26,16 @@ def command(run: str | None, as_json: bool) -> None:
     headings.
     """
     require_extra("devices")
-    from qoslab.analysis.unparsed import readable, unparsed
+    from qoslab.analysis.unparsed import find_unparsed, readable
     from qoslab.genie.show_parser import parse
-    from qoslab.results import find_unfinished
+    from qoslab.results import find_run_to_resume
 
     def read(command: str, text: str) -> tuple[Any, str]:
         found = parse("ios", command, text)
         return found.parsed, found.reason
 
-    folder = find_unfinished(RUNS, run)
-    found = unparsed(readable(folder.open().cells), read)
+    folder = find_run_to_resume(RUNS, run)
+    found = find_unparsed(readable(folder.open().cells), read)
     if as_json:
         echo(json.dumps({"run": str(folder.path), "unparsed": [asdict(each) for each in found]}, indent=2))
         return

@@ -24,10 +24,10 @@ def command(run: str | None, as_json: bool) -> ExitStatus:
     if there is one, else 0. An unknown file outside the cells is listed but does not change the status, because no
     report reads it. An unpacked RO-Crate is also compared with its own list of files.
     """
-    from qoslab.results import find_unfinished
+    from qoslab.results import find_run_to_resume
     from qoslab.results.verify import verify
 
-    folder = find_unfinished(RUNS, run)
+    folder = find_run_to_resume(RUNS, run)
     found = verify(folder)
     if as_json:
         document = {"run": str(folder.path), "cells": found.cells, "files": found.files, "bytes": found.bytes}

@@ -37,9 +37,9 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
     run was aborted, else 0.
     """
     from qoslab.live.watched import WatchedRun
-    from qoslab.results import find_unfinished
+    from qoslab.results import find_run_to_resume
 
-    watched = WatchedRun(find_unfinished(RUNS, run))
+    watched = WatchedRun(find_run_to_resume(RUNS, run))
     # Processes that measure have priority.
     step_last()
     with ExitStack() as serving:
@@ -74,7 +74,7 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
             live = drawing.enter_context(Live(console=console, auto_refresh=False, vertical_overflow="crop"))
         while True:
             if view is None:
-                run.read_new()
+                run.read_new_data()
             elif view.error is not None:
                 raise view.error
             with nullcontext() if view is None else view.lock:

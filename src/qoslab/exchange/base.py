@@ -11,7 +11,7 @@ from qoslab.analysis import Outcome
 from qoslab.errors import UserError
 from qoslab.exchange.attribution import check_licence
 from qoslab.results import RunFolder
-from qoslab.results.file_access import drafted
+from qoslab.results.file_access import draft_path
 
 
 @dataclass(frozen=True)
@@ -58,5 +58,5 @@ def write_atomically(to: Path) -> Iterator[Path]:
     if to.exists() or to.is_symlink():
         what = "an existing folder" if to.is_dir() else "an existing file"
         raise UserError(f"{to}: found {what}, expected none", hint="choose another path with --to")
-    with drafted(to) as draft:
+    with draft_path(to) as draft:
         yield draft

@@ -59,7 +59,7 @@ def build_data_file(
     manifest: Manifest, summary: CellSummary, cell: CellFiles, intervals: pd.DataFrame, flows: pd.DataFrame
 ) -> dict[str, Any]:
     """Return the content of a data file as JSON values."""
-    started = cell.record().traffic_started or manifest.started
+    started = cell.record().traffic_start or manifest.started
     zero = started.timestamp()
     protocols = {(str(row["traffic"]), int(row["stream"])): str(row["protocol"]) for row in flows.to_dict("records")}
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -119,7 +119,7 @@ def _run_metadata(
 ) -> dict[str, Any]:
     experiment = manifest.experiment
     model = cell.experiment()
-    flows = model.flows_of(model.arms[0])
+    flows = model.arm_flows(model.arms[0])
     families = {flow_family(model.topology, flow) for flow in flows}
     time = _format_time(started)
     parameters = parameters_text(summary.values)

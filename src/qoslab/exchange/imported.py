@@ -20,7 +20,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from qoslab import __version__
 from qoslab.analysis import charts, series
 from qoslab.analysis.metric_functions import CellFacts
-from qoslab.analysis.metrics import in_order, metrics_of_cell
+from qoslab.analysis.metrics import metrics_of_cell, order_metrics
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.readings import TABLES
 from qoslab.exchange.base import write_atomically
@@ -30,7 +30,7 @@ from qoslab.report.arms import Graph
 from qoslab.report.headline_chart import overlaid
 from qoslab.report.html import foreign_html
 from qoslab.results import RunFolder, tables
-from qoslab.results.sealed_files import seal_of
+from qoslab.results.sealed_files import compute_seal
 from qoslab.system.printing import one_line
 
 _MAX_FLOW_LINES = 12
@@ -100,7 +100,7 @@ def _write_page(folder: RunFolder, files: Sequence[Path], found: list[ForeignRes
         each.packets.assign(arm=each.name, repetition=1, cell=each.name) for each in found if each.packets is not None
     ]
     made["packets_io"] = tables.conform("packets_io", pd.concat(packets)) if packets else tables.frame("packets_io", [])
-    made["metrics"] = in_order(tables.frame("metrics", [row for each in found for row in _imported_metrics(each)]))
+    made["metrics"] = order_metrics(tables.frame("metrics", [row for each in found for row in _imported_metrics(each)]))
     for each in found:
         if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MAX_TRAFFIC_ENTRIES:
             each.notes.append(
@@ -122,7 +122,7 @@ def _write_page(folder: RunFolder, files: Sequence[Path], found: list[ForeignRes
                 "file": one_line(str(file)),
                 "arm": each.name,
                 "form": each.form,
-                **seal_of(file).model_dump(exclude={"lines"}),
+                **compute_seal(file).model_dump(exclude={"lines"}),
                 "notes": each.notes,
             }
             for file, each in zip(files, found, strict=True)
@@ -175,7 +175,7 @@ def _throughput_graph(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
             f"throughput-{place}",
             "Throughput reported by the tool",
             f"Payload, mean from first start to last end: {text.rate(mean)}.",
-            charts.unit_of(float(curves[ALL].max()))[1],
+            charts.axis_rate_unit(float(curves[ALL].max()))[1],
             charts.io_graph(curves, "payload"),
         )
     ]
@@ -192,7 +192,7 @@ def _frame_graph(place: int, each: ForeignResults) -> list[Graph]:
             "Traffic in the capture",
             f"Whole frames in both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MAX_FLOW_LINES} "
             "largest flows have separate lines.",
-            charts.unit_of(float(table[ALL].max()))[1],
+            charts.axis_rate_unit(float(table[ALL].max()))[1],
             charts.io_graph(table),
             binned=5 if each.seconds >= 5 else 1,
         )
@@ -223,7 +223,7 @@ def _sample_summaries(each: ForeignResults) -> list[tuple[str, str]]:
     """Return summaries of samples: median, 99 % and maximum."""
     samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
     return [
-        (f"{rows['series'].iloc[0]}, {word}", text.bound(f"{value:.4g} {rows['unit'].iloc[0]}".strip()))
+        (f"{rows['series'].iloc[0]}, {word}", text.bind_unit(f"{value:.4g} {rows['unit'].iloc[0]}".strip()))
         for _, rows in samples.groupby(["series", "unit"], sort=False)
         for word, value in (
             ("median", rows["value"].median()),

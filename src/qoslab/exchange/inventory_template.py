@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.model.inventory import EMULATED_BY, LINE
-from qoslab.platforms import inventory_group, platform_of
+from qoslab.platforms import inventory_group, node_platform
 
 MARK = "fill in"
 """Mark after each value to fill in."""
@@ -95,12 +95,12 @@ def inventory_text(topology: Topology, name: str) -> str:
 
 def _emulated_links(topology: Topology) -> Iterator[str]:
     """Yield the links that the lab must delay, or make lossy."""
-    links = [link for link in topology.links if link.emulated]
+    links = [link for link in topology.links if link.emulated_keys]
     if links:
         yield "vars:"
         yield f"  {EMULATED_BY}:"
         for link in links:
-            wanted = ", ".join(link.emulated)
+            wanted = ", ".join(link.emulated_keys)
             yield f"    {_yaml_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}: `line` or a node"
 
 
@@ -124,13 +124,13 @@ def _host_entries(topology: Topology, names: list[str]) -> Iterator[str]:
         yield "hosts:"
     for name in names:
         node = topology.nodes[name]
-        kind = "router" if platform_of(node).is_router else "host"
+        kind = "router" if node_platform(node).is_router else "host"
         yield f"  {_yaml_key(name)}:" + (f"  # {node.model}" if node.model else "")
         yield f"    ansible_host: {_yaml_key(name + PLACEHOLDER_ADDRESS)}  # {MARK}: its management address"
         if kind == "router" and node.model:
             yield f"    # qoslab_model: {MARK} its model in `show version`, if not {node.model}"
         yield f"    qoslab_interfaces:  # name in the experiment: name on the {kind}"
-        for link, near, far in topology.links_of(name):
+        for link, near, far in topology.node_links(name):
             yield (
                 f"      {_yaml_key(near.interface)}: {_yaml_key(near.interface)}  # {MARK}; "
                 f"{_interface_description(link, near, far)}"

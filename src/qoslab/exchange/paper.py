@@ -167,7 +167,7 @@ def draw_metric(
     if mine.empty:
         raise UserError(f'found no valid cell with metric "{metric}", expected at least one')
     unit = str(mine["unit"].iloc[0])
-    factor, shown = drawing.shown_in(unit, float(mine["value"].max()))
+    factor, shown = drawing.axis_divisor_and_unit(unit, float(mine["value"].max()))
     values = {
         arm.title or arm.name: (mine[mine["arm"] == arm.name]["value"] / factor).to_numpy(dtype=float)
         for arm in manifest.experiment.arms

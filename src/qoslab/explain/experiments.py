@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 from qoslab.errors import UserError
 from qoslab.explain.lines import ConfigurationLines
 from qoslab.explain.subject import LONG_NS, Subject
-from qoslab.ios.device_config.running_config_parser import ConfigurationReading, read_onto, read_typed
+from qoslab.ios.device_config.running_config_parser import ConfigurationReading, read_into, read_typed_lines
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import MeasurementDemand
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 from qoslab.platforms.startup import router_hardware, startup_config
 from qoslab.policy.pasted import is_indented
 from qoslab.simulation.routers import LOGIN, SimulatedRouter
@@ -47,7 +47,7 @@ def run_subject(cell: CellFiles, name: str, title: str) -> Subject:
     """Return a router of a cell of a run, with the traffic of the run."""
     experiment = cell.experiment()
     _check(experiment, name)
-    configurations = cell.configurations(routers_of(experiment.topology))
+    configurations = cell.configurations(router_names(experiment.topology))
     routers = configured_routers(experiment, configurations)
     text = cell.scenario()
     notes = []
@@ -65,7 +65,7 @@ def default_time_ns(experiment: Experiment) -> int:
 
 
 def _check(experiment: Experiment, name: str) -> None:
-    known = list(routers_of(experiment.topology))
+    known = list(router_names(experiment.topology))
     if name not in known:
         raise UserError(f'found "{name}", expected a router of {experiment.name}: {", ".join(known)}')
 
@@ -101,7 +101,7 @@ def _router_subject(
         router.device,
         _read_configuration(base_configuration(experiment, name), hardware_device(experiment, name), text),
     )
-    ports = tuple(near.interface for _, near, _ in topology.links_of(name))
+    ports = tuple(near.interface for _, near, _ in topology.node_links(name))
     about = f"{title}; {GENERATIONS[router.device.generation].title}"
     return Subject(name, about, router.device, lines, scenario, ports, notes)
 
@@ -117,11 +117,11 @@ def hardware_device(experiment: Experiment, name: str) -> Device:
 
 
 def _read_configuration(base: str, device: Device, text: str) -> list[tuple[str, ConfigurationReading]]:
-    first = read_onto(device, base)
+    first = read_into(device, base)
     if is_indented(text):
-        return [(BASE, first), ("", read_onto(device, text))]
+        return [(BASE, first), ("", read_into(device, text))]
     second = ConfigurationReading(device)
-    read_typed(second, text)
+    read_typed_lines(second, text)
     return [(BASE, first), ("", second)]
 
 

@@ -65,7 +65,7 @@ class ConfigurationLines:
             if same and any(_begins_with(carried.text, command) for command in commands):
                 yield _to_line(file, carried)
 
-    def of_class(self, policy: str, name: str, *commands: str) -> ConfigurationLine | None:
+    def class_line(self, policy: str, name: str, *commands: str) -> ConfigurationLine | None:
         """Return the line of a command in a class of a policy-map."""
         return self.last(IN_CLASS, (policy, name), *commands)
 
@@ -73,11 +73,11 @@ class ConfigurationLines:
         """Return the line that begins a class of a policy-map."""
         return self.first(IN_CLASS, (policy, name), "class")
 
-    def of_interface(self, interface: str, *commands: str) -> ConfigurationLine | None:
+    def interface_line(self, interface: str, *commands: str) -> ConfigurationLine | None:
         """Return the line of a command of an interface."""
         return self.last(("interface", "subinterface", "atm-vc", "subif-atm-vc"), (interface,), *commands)
 
-    def all_of_interface(self, interface: str, command: str) -> list[ConfigurationLine]:
+    def interface_lines(self, interface: str, command: str) -> list[ConfigurationLine]:
         """Return all lines of a command of an interface, in order."""
         return list(self._find_lines(("interface", "subinterface"), (interface,), (command,)))
 
@@ -85,7 +85,7 @@ class ConfigurationLines:
         """Return all global lines that begin with a command."""
         return list(self._find_lines(("config",), (), (command,)))
 
-    def of_criterion(self, name: str, criterion: Criterion) -> ConfigurationLine | None:
+    def criterion_line(self, name: str, criterion: Criterion) -> ConfigurationLine | None:
         """Return the `match` line of a class-map that defines a criterion."""
         if name not in self._criteria:
             self._criteria[name] = self._matches_object(
@@ -95,7 +95,7 @@ class ConfigurationLines:
             )
         return self._criteria[name].get(criterion)
 
-    def of_entry(self, name: str, entry: AccessEntry) -> ConfigurationLine | None:
+    def entry_line(self, name: str, entry: AccessEntry) -> ConfigurationLine | None:
         """Return the line of an access list that defines an entry."""
         if name not in self._entries:
             self._entries[name] = self._matches_object(

@@ -90,7 +90,7 @@ class PolicyDirection:
         return found[0], found[1]
 
     @cached_property
-    def came(self) -> Box:
+    def arriving_packet(self) -> Box:
         """The packet before the policies of this direction, as a set."""
         packet, part = self.passage.packet, self.passage.found[self.name]
         assert part is not None
@@ -155,7 +155,7 @@ class PolicyDirection:
         found = []
         for entry, old, new in zip(own, before, after, strict=False):
             if new["packets"] > old["packets"]:
-                found.append((entry, self.lines.of_entry(name, entry)))
+                found.append((entry, self.lines.entry_line(name, entry)))
         return found[:1] if filtering else found
 
 
@@ -184,10 +184,10 @@ def _level_steps(direction: PolicyDirection, depth: int) -> Iterator[Step]:
 def _class_step(direction: PolicyDirection, level: PolicyLevel, depth: int) -> Step:
     lines = direction.lines
     if depth == 0:
-        attached = lines.of_interface(direction.policy_interface, f"service-policy {direction.name}")
+        attached = lines.interface_line(direction.policy_interface, f"service-policy {direction.name}")
     else:
         parent = direction.levels[depth - 1]
-        attached = lines.of_class(parent.policy, parent.name, "service-policy")
+        attached = lines.class_line(parent.policy, parent.name, "service-policy")
     header = lines.class_header(level.policy, level.name)
     matched = list(_match_step(direction, level)) if level.name != CLASS_DEFAULT else []
     below = "" if depth == 0 else f", below class {direction.levels[depth - 1].name}"
@@ -216,7 +216,7 @@ def _criteria_lines(
     direction: PolicyDirection, class_map: ClassMap, criteria: tuple[Criterion, ...] | list[Criterion]
 ) -> Iterator[ConfigurationLine]:
     for criterion in criteria:
-        line = direction.lines.of_criterion(class_map.name, criterion)
+        line = direction.lines.criterion_line(class_map.name, criterion)
         if line is not None:
             yield line
         if criterion.type == "access_group" and criterion.name is not None:
@@ -232,7 +232,7 @@ def _first_matching_criterion(direction: PolicyDirection, class_map: ClassMap) -
 
     The engine only counts the matches of the outermost class-map.
     """
-    came = direction.came
+    came = direction.arriving_packet
     for criterion in class_map.criteria:
         found = criterion_packets(direction.device, criterion) & PacketSet((came,))
         if not found.empty:
@@ -245,7 +245,7 @@ def _marking_step(direction: PolicyDirection, level: PolicyLevel) -> Iterator[St
         if new["packets"] == old["packets"]:
             continue
         name = str(new["field"]).removeprefix("ip_")
-        line = direction.lines.of_class(level.policy, level.name, *SET_WORDS.get(name, (f"set {name}",)))
+        line = direction.lines.class_line(level.policy, level.name, *SET_WORDS.get(name, (f"set {name}",)))
         shown = dscp_name(new["value"]) if name == "dscp" else str(new["value"])
         text = f"class {level.name} sets {name.replace('_', '-')} {shown}"
         values = {"class": level.name, "field": name, "value": new["value"]}
@@ -254,7 +254,7 @@ def _marking_step(direction: PolicyDirection, level: PolicyLevel) -> Iterator[St
         if now["packets"] == was["packets"]:
             continue
         name, source = (str(each).removeprefix("ip_").replace("_", "-") for each in (now["field"], now["source"]))
-        line = direction.lines.of_class(level.policy, level.name, f"set {name} {source}", f"set ip {name} {source}")
+        line = direction.lines.class_line(level.policy, level.name, f"set {name} {source}", f"set ip {name} {source}")
         text = f"class {level.name} sets {name} from {source}"
         taken = {"class": level.name, "field": name, "source": source}
         yield Step("marking", "Marking", text, () if line is None else (line,), taken)
@@ -273,8 +273,8 @@ def _policing_step(direction: PolicyDirection, level: PolicyLevel) -> Iterator[S
         verdict = " and ".join(_action_text(each) for each in actions) or "transmit"
         text = f"class {level.name}: the packet of {size} bytes {verb} ({verdict}); "
         text += _bucket_text(direction, level, after)
-        line = direction.lines.of_class(level.policy, level.name, "police", "drop")
-        own = direction.lines.of_class(level.policy, level.name, f"{colour}-action")
+        line = direction.lines.class_line(level.policy, level.name, "police", "drop")
+        own = direction.lines.class_line(level.policy, level.name, f"{colour}-action")
         values = {
             "class": level.name,
             "colour": colour,

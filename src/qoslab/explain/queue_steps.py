@@ -60,7 +60,7 @@ def _priority_step(direction: PolicyDirection, output: program_formats.OutputPas
         priority = level.after["priority"]
         if before is None or after is None or priority is None:
             continue
-        line = direction.lines.of_class(level.policy, level.name, "priority")
+        line = direction.lines.class_line(level.policy, level.name, "priority")
         rate = f"{priority['kbps']} kb/s"
         metered = before != after or output["dropped"] == "priority"
         if not metered:
@@ -81,13 +81,13 @@ def _queue_step(direction: PolicyDirection, output: program_formats.OutputPassag
     before, after = found.before, found.after
     size, limit = _queue_amounts(before)
     joined = after["depth_packets"] > before["depth_packets"]
-    flows = "" if before["flows"] is None else f" in {_count_of(before['flows'], 'flow')}"
+    flows = "" if before["flows"] is None else f" in {_count_text(before['flows'], 'flow')}"
     text = f"{found.name}, {DISCIPLINES[before['discipline']]}: holds {size}{flows}, limit {limit}"
     if before.get("per_flow_limit") is not None:
         text += f", {before['per_flow_limit']} per flow"
     if output["dropped"] is None:
         text += f"; position {before['depth_packets'] + 1}" if joined else "; it goes straight to the transmit ring"
-    lines = [direction.lines.of_class(found.policy, found.owner, each) for each in QUEUE_COMMANDS]
+    lines = [direction.lines.class_line(found.policy, found.owner, each) for each in QUEUE_COMMANDS]
     known = [each for each in lines if each is not None]
     if not any(each.text.startswith("queue-limit") for each in known):
         known.append(ConfigurationLine(0, f"queue limit {limit}"))
@@ -137,21 +137,21 @@ def _shared_priority_queue(level: PolicyLevel) -> _PacketQueue | None:
     return _PacketQueue(name, level.policy, level.name, {**common, **before[0]}, {**common, **after[0]})
 
 
-def _count_of(number: int, name: str) -> str:
+def _count_text(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _queue_amounts(queue: Mapping[str, Any]) -> tuple[str, str]:
     """Return the depth and the limit of a queue in the unit of the limit."""
     if queue["limit_bytes"] is None or queue["limit_packets"]:
-        return _count_of(queue["depth_packets"], "packet"), f"{queue['limit_packets']} packets"
+        return _count_text(queue["depth_packets"], "packet"), f"{queue['limit_packets']} packets"
     typed = ""
     if queue["limit_ms"] is not None:
         typed = f" ({queue['limit_ms']} ms)"
     elif queue["limit_us"] is not None:
         typed = f" ({queue['limit_us']} us)"
     return (
-        f"{_count_of(queue['depth_packets'], 'packet')} of {queue['depth_bytes']} bytes",
+        f"{_count_text(queue['depth_packets'], 'packet')} of {queue['depth_bytes']} bytes",
         f"{queue['limit_bytes']} bytes{typed}",
     )
 
@@ -160,12 +160,12 @@ def _interface_queue_step(direction: PolicyDirection, output: program_formats.Ou
     before, after = direction.before["interface"]["queue"], direction.after["interface"]["queue"]
     port = direction.interface.parent or direction.interface.name
     joined = after["depth"] > before["depth"]
-    size, limit = _count_of(before["depth"], "packet"), f"{before['limit']} packets"
+    size, limit = _count_text(before["depth"], "packet"), f"{before['limit']} packets"
     text = f"{port}, {STRATEGIES[before['strategy']]}: holds {size}, limit {limit}"
     if output["dropped"] is None:
         text += f"; position {before['depth'] + 1}" if joined else "; it goes straight to the transmit ring"
     commands = ("hold-queue", "fair-queue", "priority-group", "custom-queue-list")
-    lines = [direction.lines.of_interface(port, each) for each in commands]
+    lines = [direction.lines.interface_line(port, each) for each in commands]
     known = [each for each in lines if each is not None] or [ConfigurationLine(0, f"queue limit {limit}")]
     values = {
         "interface": port,
@@ -182,7 +182,7 @@ def _random_detect_step(direction: PolicyDirection) -> Iterator[Step]:
         red = level.before["random_detect"]
         if red is None:
             continue
-        line = direction.lines.of_class(level.policy, level.name, "random-detect")
+        line = direction.lines.class_line(level.policy, level.name, "random-detect")
         unit = "bytes" if red["in_bytes"] else "packets"
         text = f"class {level.name}: mean depth {red['mean_depth']:.1f} {unit}"
         row = _counted_red_row(level)
@@ -214,7 +214,7 @@ def _shaper_steps(direction: PolicyDirection, output: program_formats.OutputPass
         before, after = level.before["shape"], level.after["shape"]
         if before is None or after is None:
             continue
-        line = direction.lines.of_class(level.policy, level.name, "shape")
+        line = direction.lines.class_line(level.policy, level.name, "shape")
         rate = bps_text(after["target_bps"])
         passed = after["sent"]["packets"] > before["sent"]["packets"]
         waits = "it passes at once" if passed else "it waits for credit"
@@ -234,8 +234,8 @@ def _ring_step(direction: PolicyDirection, output: program_formats.OutputPassage
     if sent is not None and direction.interface.kind != "ATM":
         came = direction.passage.found["at_ns"]
         text += f"; starts {format_ms(max(sent - came - line_ns, 0))} after arrival"
-    line = direction.lines.of_interface(port, "tx-ring-limit")
-    rate = direction.lines.of_interface(port, "clock rate", "speed")
+    line = direction.lines.interface_line(port, "tx-ring-limit")
+    rate = direction.lines.interface_line(port, "clock rate", "speed")
     known = tuple(each for each in (line, rate) if each is not None)
     values = {"ring_depth": ring["depth"], "ring_limit": ring["limit"], "line_bytes": output["came"]["line_bytes"]}
     return Step("line", "Ring and line", text, known, values)

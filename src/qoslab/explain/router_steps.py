@@ -119,7 +119,7 @@ def _undecided_class_notes(passage: RouterPassage) -> Iterator[str]:
                     break
                 class_map = device.class_maps.get(each.name)
                 criteria = () if class_map is None else class_map.criteria
-                open_lines = [match_line(criterion) for criterion in criteria if criterion.undecided]
+                open_lines = [match_line(criterion) for criterion in criteria if criterion.is_undecided]
                 if open_lines:
                     yield (
                         f"class {each.name} of policy-map {level.policy}: no packet matches "
@@ -200,7 +200,7 @@ def _arrival_step(passage: RouterPassage) -> Step:
         text = f"{passage.input_reason}; no input policy is applied, give --from INTERFACE"
         return Step("input_interface", "Input interface", text)
     version = "ip" if passage.packet.source.version == 4 else "ipv6"
-    line = subject.lines.of_interface(name, f"{version} address", "service-policy input")
+    line = subject.lines.interface_line(name, f"{version} address", "service-policy input")
     return Step(
         "input_interface",
         "Input interface",
@@ -243,7 +243,7 @@ def _admission_steps(direction: PolicyDirection, dropped: str | None) -> Iterato
     if group is not None:
         lines = direction.lines
         applied = [
-            line for line in lines.all_of_interface(interface.name, command) if line.text.split()[-1].startswith(word)
+            line for line in lines.interface_lines(interface.name, command) if line.text.split()[-1].startswith(word)
         ]
         hits = direction.entry_hits(group, filtering=True)
         entry = [line for _, line in hits[:1] if line is not None]
@@ -262,7 +262,7 @@ def _rate_limit_steps(direction: PolicyDirection) -> Iterator[Step]:
     before = direction.before["interface"]["rate_limit_input" if key == "rate_limit_input" else "rate_limit_output"]
     after = direction.after["interface"]["rate_limit_input" if key == "rate_limit_input" else "rate_limit_output"]
     port = direction.interface.parent or direction.interface.name
-    lines = direction.lines.all_of_interface(port, f"rate-limit {direction.name}")
+    lines = direction.lines.interface_lines(port, f"rate-limit {direction.name}")
     for index, (old, new) in enumerate(zip(before, after, strict=True)):
         conforms = new["conformed"]["packets"] > old["conformed"]["packets"]
         if not conforms and new["exceeded"]["packets"] == old["exceeded"]["packets"]:

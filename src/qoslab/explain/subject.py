@@ -81,7 +81,7 @@ class Subject:
             for address in (interface.address, *interface.secondary_addresses, *interface.ipv6_addresses):
                 if address is not None:
                     version = "ip" if address.version == 4 else "ipv6"
-                    line = self.lines.of_interface(interface.name, f"{version} address")
+                    line = self.lines.interface_line(interface.name, f"{version} address")
                     yield Route(address.network, interface.name, line=line, connected=True)
 
     def _static_routes(self) -> Iterator[Route]:

@@ -77,8 +77,8 @@ def _current_state(
         texts = as_texts(dict(task.identity.parameters))
         cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
     judged = judge(plan.experiment, published_figures(file, plan.experiment), tables.frame("metrics", []), cells, lab)
-    rows = map(RunFigure.of, json.loads(to_json(judged.comparison)))
-    averages = map(RunFigure.of_average, json.loads(judged.averages.to_json(orient="records")))
+    rows = map(RunFigure.from_row, json.loads(to_json(judged.comparison)))
+    averages = map(RunFigure.from_average_row, json.loads(judged.averages.to_json(orient="records")))
     return plan.experiment, configurations, _expected_rows([*rows, *averages])
 
 

@@ -27,7 +27,7 @@ def tables_document(present: str) -> str:
 
     lines: list[str] = []
     for name, schema in tables.SCHEMAS.items():
-        rows = ((f"`{each.name}`", str(each.type), tables.unit_of(each.name) or "") for each in schema)
+        rows = ((f"`{each.name}`", str(each.type), tables.column_unit(each.name) or "") for each in schema)
         lines += [f"## `{name}`", "", *_markdown_table(("column", "type", "unit"), rows)]
     return _replace_below_mark(present, lines)
 

@@ -11,7 +11,7 @@ from typing import cast
 from qoslab.generate.outdated import find_outdated, update_remarks
 from qoslab.model.metrics import Unit, format_value
 from qoslab.model.run_figures import Key, RunFigure
-from qoslab.results.baselines import Baseline, baselines_of
+from qoslab.results.baselines import Baseline, experiment_baselines
 
 WIDTH = 120
 BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
@@ -26,7 +26,7 @@ def results_document(present: str, top: Path) -> str:
     def block(found: re.Match[str]) -> str:
         name = found[1]
         file = top / "experiments" / f"{name}.yml"
-        lines = [BEGIN.format(name), "", *_experiment_section(name, baselines_of(top, name), file), "", END]
+        lines = [BEGIN.format(name), "", *_experiment_section(name, experiment_baselines(top, name), file), "", END]
         return "\n".join(lines)
 
     return _BLOCK.sub(block, present)

@@ -53,7 +53,7 @@ class TakenBoxes:
                 group, value = found
                 self._groups.setdefault(group, defaultdict(list))[value].append(place)
 
-    def overlapping(self, box: Box, until: int) -> Iterator[Box]:
+    def overlapping_boxes(self, box: Box, until: int) -> Iterator[Box]:
         """Yield the boxes with packets of a box, of the first `until` boxes."""
         places = list(self._others)
         for (name, care), values in self._groups.items():
@@ -107,7 +107,7 @@ class ClassShare:
     def empty(self) -> bool:
         """True if others take all packets; False if that takes too long to find out."""
         return all(
-            _is_covered(box, [other for taken, until in self.taken for other in taken.overlapping(box, until)])
+            _is_covered(box, [other for taken, until in self.taken for other in taken.overlapping_boxes(box, until)])
             for box in self.packets.boxes
         )
 
@@ -133,7 +133,7 @@ def candidate_classes(
         packets = class_packets(device, each.name)
         met = ClassShare(packets & arriving.packets, arriving.taken)
         left = replace(met, taken=(*met.taken, (taken, len(taken))))
-        takers = lines.containing(each.name)
+        takers = lines.containing_classes(each.name)
         if takers:
             left = ClassShare(NO_PACKETS)
         elif left.empty:
@@ -169,7 +169,7 @@ class _ClassesByLine:
         for each in dict.fromkeys(() if class_map is None else class_map.criteria):
             self._names[each].append(name)
 
-    def containing(self, name: str) -> list[str]:
+    def containing_classes(self, name: str) -> list[str]:
         """Return the classes of which a class is a subset by their lines alone."""
         class_map = self._device.class_maps.get(name)
         lines = () if class_map is None else class_map.criteria

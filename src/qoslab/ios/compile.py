@@ -27,7 +27,7 @@ def compile_device(device: Device) -> program_formats.DataPlaneConfig:
     }
     if process_ns is not None:
         config["process_ns"] = process_ns
-    for part in ENGINE.functions_for(device.hardware.family):
+    for part in ENGINE.family_functions(device.hardware.family):
         config |= part(device)
     config["interfaces"] = {
         # A subinterface is part of the configuration of its port.
@@ -46,7 +46,7 @@ def engine_config(config: program_formats.DataPlaneConfig) -> program_formats.Ro
 
 def _interface_config(device: Device, interface: Interface) -> program_formats.InterfaceConfig:
     config: program_formats.InterfaceConfigPart = {}
-    for part in ENGINE_INTERFACE.functions_for(device.hardware.family):
+    for part in ENGINE_INTERFACE.family_functions(device.hardware.family):
         config |= part(device, interface)
     # What is required comes from `commands.interface`.
     return cast("program_formats.InterfaceConfig", config)

@@ -147,11 +147,11 @@ class RouterEnvironment(Protocol):
         """The running configuration; replaced by `edit`, never changed in place."""
 
     @property
-    def booted(self) -> datetime:
+    def boot_time(self) -> datetime:
         """Time of the router's start or last reload."""
 
     @property
-    def reloaded(self) -> bool:
+    def was_reloaded(self) -> bool:
         """True if the last start was a `reload`."""
 
     @property
@@ -166,7 +166,7 @@ class RouterEnvironment(Protocol):
     def boot_device(self) -> Device:
         """The device as configured at the router's start."""
 
-    def now(self) -> datetime:
+    def current_time(self) -> datetime:
         """Return the time of the router's clock, UTC."""
 
     async def edit(self, change: Callable[[Device], None]) -> None:
@@ -197,7 +197,7 @@ class RouterEnvironment(Protocol):
     async def clear_qos_statistics(self, interface: str | None = None) -> None:
         """Zero only the QoS statistics of all ports of a switch, or of one."""
 
-    def cleared(self, interface: str) -> datetime | None:
+    def counters_cleared_at(self, interface: str) -> datetime | None:
         """Return the time at which the interface's counters were last cleared by command; None for never."""
 
     async def activity(self) -> Mapping[str, Activity]:
@@ -239,7 +239,7 @@ class RouterEnvironment(Protocol):
         """Replace the whole configuration. Return the refused lines; if there are any, nothing changes."""
 
     @property
-    def revert_at(self) -> datetime | None:
+    def rollback_time(self) -> datetime | None:
         """Time at which the configuration is rolled back; None if no rollback is pending."""
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
@@ -249,11 +249,11 @@ class RouterEnvironment(Protocol):
         """Roll back now to the scheduled configuration."""
 
     @property
-    def registered(self) -> Mapping[str, datetime]:
+    def applet_registrations(self) -> Mapping[str, datetime]:
         """Registration times of the applets with a pending countdown, by name."""
 
     @property
-    def reload_at(self) -> datetime | None:
+    def reload_time(self) -> datetime | None:
         """Time of the scheduled reload; None if none is scheduled."""
 
     def reload_after(self, seconds: float | None) -> None:

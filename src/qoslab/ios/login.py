@@ -46,7 +46,7 @@ class ExecSession:
     def prompt(self) -> str:
         """The whole prompt."""
         if self.config is not None:
-            return "" if self.config.collecting else _mode_prompt(self.config.prompt, self.device.hostname)
+            return "" if self.config.is_collecting_banner else _mode_prompt(self.config.prompt, self.device.hostname)
         return self.device.hostname + ("#" if self.mode == PRIVILEGED else ">")
 
     def known_interface(self, args: Args) -> str | None:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import combinations
 
 from qoslab.ios.commands.access_list import criterion_entries, expand_entry
-from qoslab.ios.commands.class_map import match_line, ports_between
+from qoslab.ios.commands.class_map import match_line, port_range
 from qoslab.ios.model.device import AccessEntry, Device
 from qoslab.ios.model.matches import AddressMatch, PortMatch
 from qoslab.ios.model.nbar import IPV6_ONLY_PROTOCOLS
@@ -183,7 +183,7 @@ def _requested_values(device: Device, criterion: Criterion) -> PacketSet:
         case "protocol" if not criterion.list_name:
             return _protocol_packets(criterion.name or "")
         case "protocol" | "rtp_ports" | "unseen":
-            return UNKNOWN_PACKETS if criterion.undecided else _dedicated_access_list(criterion)
+            return UNKNOWN_PACKETS if criterion.is_undecided else _dedicated_access_list(criterion)
         case "any":
             return ALL_PACKETS
 
@@ -194,7 +194,7 @@ def _value_bits(values: Iterable[int]) -> int:
 
 def _input_interfaces(device: Device, criterion: Criterion) -> int:
     names = [criterion.name] if criterion.name is not None else []
-    names += [name for each in criterion.interfaces for name in ports_between(*each)]
+    names += [name for each in criterion.interfaces for name in port_range(*each)]
     known = list(device.interfaces)
     return _value_bits(known.index(name) + 1 for name in names if name in known)
 

@@ -59,7 +59,7 @@ def apply_config(device: Device, text: str, *, source: str = "configuration") ->
             raise IosError(
                 f"{source}:{number}: there is a line after `end`: {line.strip()}", hint="remove it, or `end`"
             )
-        if not session.collecting and HEADING.fullmatch(line.strip()):
+        if not session.is_collecting_banner and HEADING.fullmatch(line.strip()):
             continue
         try:
             session.execute(line)
@@ -67,7 +67,7 @@ def apply_config(device: Device, text: str, *, source: str = "configuration") ->
             raise RefusedLineError(source, number, line, error) from error
         remarks += [ConfigRemark(number, kept) for kept in session.remarks]
         session.remarks.clear()
-    if session.collecting:
+    if session.is_collecting_banner:
         raise IosError(
             f"{source}:{len(lines)}: the banner has no closing delimiter", hint="end it with its opening delimiter"
         )

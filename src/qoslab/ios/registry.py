@@ -25,7 +25,7 @@ class Contributions(Generic[_Contribution]):
     def __init__(self) -> None:
         self._all: list[tuple[int, Family | None, _Contribution]] = []
 
-    def register_for(self, rank: int, *, family: Family | None = None) -> Callable[[_Contribution], _Contribution]:
+    def register_family(self, rank: int, *, family: Family | None = None) -> Callable[[_Contribution], _Contribution]:
         """Register the decorated function, for all devices or for those of one family."""
 
         def register(function: _Contribution) -> _Contribution:
@@ -35,7 +35,7 @@ class Contributions(Generic[_Contribution]):
 
         return register
 
-    def functions_for(self, family: Family) -> list[_Contribution]:
+    def family_functions(self, family: Family) -> list[_Contribution]:
         """Return the functions for devices of that family."""
         return [function for _, only, function in self._all if only in (None, family)]
 

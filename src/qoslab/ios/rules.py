@@ -114,9 +114,9 @@ def check_policy(device: Device, policy: PolicyMap, valid: Iterable[PolicyClass]
         _check_combinations(device, facts)
         if unordered is not None:
             raise RejectedError(ORDER_WORDS[unordered.greatest[0]])
-        for class_rule in CLASS_RULES.functions_for(family):
+        for class_rule in CLASS_RULES.family_functions(family):
             class_rule(device, each)
-    for policy_rule in POLICY_RULES.functions_for(family):
+    for policy_rule in POLICY_RULES.family_functions(family):
         policy_rule(device, policy)
 
 
@@ -188,7 +188,7 @@ def class_facts(device: Device, each: PolicyClass) -> frozenset[str]:
 def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyClass:
     """Return a class in the engine's configuration, without values from table-maps."""
     found: program_formats.PolicyClass = {"name": each.name}
-    for part in ENGINE_CLASS.functions_for(family):
+    for part in ENGINE_CLASS.family_functions(family):
         found |= part(each)
     return found
 
@@ -237,12 +237,12 @@ def check_attachment(device: Device, policy: PolicyMap, interface: Interface, di
     """Refuse a policy-map that cannot be attached to the interface in that direction (`input`, `output`)."""
     family = device.hardware.family
     if direction == "output":
-        for output_rule in OUTPUT_RULES.functions_for(family):
+        for output_rule in OUTPUT_RULES.family_functions(family):
             output_rule(device, policy, interface)
         return
     for part in descendants(device, policy):
         for each in part.classes:
-            for input_rule in INPUT_RULES.functions_for(family):
+            for input_rule in INPUT_RULES.family_functions(family):
                 input_rule(each)
             if each.queueing:
                 raise RejectedError(OUTPUT_ONLY)
@@ -250,7 +250,7 @@ def check_attachment(device: Device, policy: PolicyMap, interface: Interface, di
 
 def check_attachable(device: Device, interface: Interface, direction: str) -> None:
     """Refuse any policy-map in that direction (`input`, `output`) that conflicts with those of other interfaces."""
-    for rule in ATTACH_RULES.functions_for(device.hardware.family):
+    for rule in ATTACH_RULES.family_functions(device.hardware.family):
         rule(device, interface, direction)
 
 

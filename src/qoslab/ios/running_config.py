@@ -14,7 +14,7 @@ from qoslab.ios.registry import BLOCKS
 
 def render(device: Device) -> str:
     """Return the configuration that `show running-config` prints below its heading, from `version` to `end`."""
-    blocks = (block for blocks in BLOCKS.functions_for(device.hardware.family) for block in blocks(device))
+    blocks = (block for blocks in BLOCKS.family_functions(device.hardware.family) for block in blocks(device))
     text = "!\n" + "".join("\n".join(block) + "\n!\n" for block in blocks if block) + "end\n"
     return add_inert_lines(text, device.clutter)
 

@@ -78,7 +78,7 @@ class Shell:
         session, terminal = self.session, self.terminal
         prompt = session.prompt
         try:
-            if session.config is not None and session.config.collecting:
+            if session.config is not None and session.config.is_collecting_banner:
                 line = await terminal.read_answer()
             else:
                 line = await terminal.read_command(prompt, pending)
@@ -139,7 +139,7 @@ class Shell:
     async def _configure(self, config: ConfigSession, line: str, prompt_width: int) -> None:
         """Execute a line of configuration mode; a change takes effect completely or not at all."""
         tokens = tokenise(line)
-        if not config.collecting and tokens and tokens[0].text.lower() == _DO.word:
+        if not config.is_collecting_banner and tokens and tokens[0].text.lower() == _DO.word:
             await self._exec(line, tokens[0].column + len(tokens[0].text))
             return
         before = config.position
@@ -159,7 +159,7 @@ class Shell:
             for inert in config.remarks:
                 mnemonic = "UNDECIDED" if inert.undecided else "NOEFFECT"
                 text = f'%QOSLAB-5-{mnemonic}: "{inert.text}" is accepted without effect: {inert.subject}'
-                self.environment.log.add(self.environment.now(), text)
+                self.environment.log.add(self.environment.current_time(), text)
             config.remarks.clear()
             if config.notices:
                 self.terminal.write("".join(notice + "\n" for notice in config.notices))
@@ -169,7 +169,7 @@ class Shell:
 
     def _end_configuration(self) -> None:
         self.session.config = None
-        self.environment.log.add(self.environment.now(), "%SYS-5-CONFIG_I: Configured from console by vty0")
+        self.environment.log.add(self.environment.current_time(), "%SYS-5-CONFIG_I: Configured from console by vty0")
 
     # Help
 

@@ -29,7 +29,7 @@ def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
     return LABS[name]
 
 
-def kind_at(word: str) -> LabKind:
+def find_kind(word: str) -> LabKind:
     """Return the kind for a value of `--lab`: the kind with that name, else the kind with such places."""
     named = LABS.get(word)
     return (
@@ -37,4 +37,4 @@ def kind_at(word: str) -> LabKind:
     )
 
 
-__all__ = ["LABS", "LabKind", "kind_at", "lab_kind", "report_step"]
+__all__ = ["LABS", "LabKind", "find_kind", "lab_kind", "report_step"]

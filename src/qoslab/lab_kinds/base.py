@@ -137,4 +137,4 @@ def probe_line(experiment: Experiment, probe: Probe) -> str:
 def flow_lines(experiment: Experiment) -> str:
     """Return the lines for all flows of a cell."""
     arm = experiment.arms[0]
-    return "; ".join(flow_line(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))
+    return "; ".join(flow_line(flow, experiment.flow_duration(arm, flow)) for flow in experiment.arm_flows(arm))

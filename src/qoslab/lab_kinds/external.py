@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qoslab.lab_kinds.measured import MeasuredKind, restore_step
 from qoslab.model.experiment import Experiment
 from qoslab.model.steps import Step
-from qoslab.platforms import hosts_of, platform_of
+from qoslab.platforms import host_names, node_platform
 
 if TYPE_CHECKING:
     from qoslab.errors import Finding
@@ -38,12 +38,12 @@ class ExternalKind(MeasuredKind):
         found = super().check(experiment, document, file)
         topology = experiment.topology
         for index, point in enumerate(experiment.captures):
-            if point.node not in hosts_of(topology):
+            if point.node not in host_names(topology):
                 message = f"found a capture at the router {point.node}, expected one at a host"
                 hint = "the interface of a router is not visible from outside; capture at the host behind it"
                 found.append(document.finding(("captures", index, "node"), message, hint))
         for name, node in topology.nodes.items():
-            if not platform_of(node).access.remote:
+            if not node_platform(node).access.remote:
                 message = f"found the platform {node.platform} of {name}, expected ios, tc or host"
                 hint = "the engine is a program of a virtual lab on one machine; use --lab virtual"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))
@@ -58,6 +58,6 @@ class ExternalKind(MeasuredKind):
 
     def steps_after_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that restore routers, then hosts."""
-        hosts = hosts_of(experiment.topology)
+        hosts = host_names(experiment.topology)
         leave = Step("restore the hosts", "leave", hosts, "their original settings", LEAVE_DURATION_S)
         return (restore_step("restore the routers", experiment), leave)

@@ -11,7 +11,7 @@ from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trig
 from qoslab.model.instants import observation_time, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, platform_of, routers_of, tc_command_nodes
+from qoslab.platforms import host_names, node_platform, router_names, tc_command_nodes
 from qoslab.traffic import TOOLS, FlowResult, find_tool
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MeasuredKind(LabKind):
 
     def used_tools(self, experiment: Experiment) -> tuple[str, ...]:
         """Return the traffic tools of its flows."""
-        return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0]) if flow.tool in TOOLS}))
+        return tuple(sorted({flow.tool for flow in experiment.arm_flows(experiment.arms[0]) if flow.tool in TOOLS}))
 
     def traffic_source_text(self, flow: Flow) -> str:
         """Return the flow's tool."""
@@ -88,24 +88,24 @@ class MeasuredKind(LabKind):
 
 def restore_step(key: str, experiment: Experiment) -> Step:
     """Return the step that removes the configuration of cells from the routers."""
-    return Step(key, "restore", routers_of(experiment.topology), "the original configuration", PLAYBOOK_S)
+    return Step(key, "restore", router_names(experiment.topology), "the original configuration", PLAYBOOK_S)
 
 
 def _configure_steps(experiment: Experiment) -> Iterator[Step]:
     """Yield the steps of one order to Ansible: undo the configuration of the previous cell, apply, verify."""
     configurations = {
         device: [_configuration_lines(layer) for layer in layers]
-        for device, layers in experiment.configurations_of(experiment.arms[0]).items()
+        for device, layers in experiment.arm_configurations(experiment.arms[0]).items()
     }
     for device, what in _probe_configuration(experiment).items():
         configurations.setdefault(device, []).append(what)
     # The next configuration of a Linux router replaces the last one.
-    undone = set(routers_of(experiment.topology)) - set(tc_command_nodes(experiment.topology))
+    undone = set(router_names(experiment.topology)) - set(tc_command_nodes(experiment.topology))
     if undone:
         yield restore_step(CONFIGURE, experiment)
     for device, parts in configurations.items():
         node = experiment.topology.nodes[device]
-        detail = f"{'; '.join(parts)} by role {platform_of(node).ansible_role(node)}"
+        detail = f"{'; '.join(parts)} by role {node_platform(node).ansible_role(node)}"
         yield Step(CONFIGURE, "apply", (device,), detail, PLAYBOOK_S)
     for device in configurations:
         yield Step(CONFIGURE, "verify", (device,), "the running configuration equals the pushed one", PLAYBOOK_S)
@@ -115,8 +115,8 @@ def _host_step(experiment: Experiment) -> Step:
     arm = experiment.arms[0]
     tcp = experiment.tcp if arm.tcp is None else arm.tcp
     profile = tcp if isinstance(tcp, str) else "custom settings"
-    control = experiment.tcp_of(arm).congestion_control
-    return Step(SET_HOSTS, "prepare", hosts_of(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
+    control = experiment.arm_tcp_profile(arm).congestion_control
+    return Step(SET_HOSTS, "prepare", host_names(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
 
 
 def _capture_steps(experiment: Experiment) -> Iterator[Step]:
@@ -129,7 +129,7 @@ def _traffic_steps(experiment: Experiment) -> Iterator[Step]:
     """Yield the traffic step and the steps during it."""
     arm = experiment.arms[0]
     length = traffic_time(experiment, arm)
-    flows = experiment.flows_of(arm)
+    flows = experiment.arm_flows(arm)
     nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
     yield Step(TRAFFIC, "traffic", nodes, flow_lines(experiment), length.seconds + DRAIN_S)
     for probe in experiment.probes:
@@ -145,7 +145,7 @@ def _observation_steps(
     experiment: Experiment, moment: Stage | Trigger, key: str, after_s: float | None = None
 ) -> Iterator[Step]:
     words = f"once {moment}" if isinstance(moment, Trigger) and moment.time is None else str(moment)
-    for observation in experiment.observations_of(experiment.arms[0]):
+    for observation in experiment.arm_observations(experiment.arms[0]):
         if moment in observation.moments:
             text = f"{words}: {observation.command}"
             yield Step(key, "observe", (observation.node,), text, SHOW_S, after_s, str(moment))
@@ -153,7 +153,7 @@ def _observation_steps(
 
 def _probe_configuration(experiment: Experiment) -> dict[str, str]:
     """Return the routers' configuration for probes: operations, the responder, or both."""
-    routers = routers_of(experiment.topology)
+    routers = router_names(experiment.topology)
     senders = [probe.source for probe in experiment.probes if probe.source in routers]
     responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]
     return {

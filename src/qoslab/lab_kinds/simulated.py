@@ -11,7 +11,7 @@ from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.instants import traffic_time
 from qoslab.model.steps import SIMULATION, Step
 from qoslab.model.units import Duration
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.system.programs import SIMULATOR
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SimulatedKind(LabKind):
 
         found = []
         for name, node in experiment.topology.nodes.items():
-            if alternative := platform_of(node).simulation_alternative:
+            if alternative := node_platform(node).simulation_alternative:
                 message = f"found the platform {node.platform} of {name}, expected one that a simulation has"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, alternative))
         return found or simulation_problems(experiment, document, file)

@@ -157,7 +157,7 @@ class LiveView:
         while not self._stop.is_set():
             try:
                 with self.lock:
-                    self._run.read_new()
+                    self._run.read_new_data()
             except QoslabError as error:
                 self.error = error
                 return

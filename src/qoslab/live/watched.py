@@ -46,7 +46,7 @@ class WatchedCell:
     _is_read_completely: bool = False
     _tails: dict[tuple[str, str, Path], FileTail] = field(default_factory=dict)
 
-    def read_new(self) -> None:
+    def read_new_lines(self) -> None:
         """Read the lines added since the last call."""
         if self._is_read_completely:
             return
@@ -119,7 +119,7 @@ class WatchedRun:
         """True if nothing follows unless the run is resumed."""
         return self.state != RUNNING
 
-    def read_new(self) -> None:
+    def read_new_data(self) -> None:
         """Read new data. Raise `UserError` if the run is from another version."""
         events = self._tail.read()
         for event in events:
@@ -138,10 +138,10 @@ class WatchedRun:
             self._heard = now
         elif not self.is_over and now - self._heard >= SILENT_S:
             self._heard = now
-            if not self.folder.worked_on():
+            if not self.folder.is_in_progress():
                 self.state = INTERRUPTED
         for cell in self.cells.values():
-            cell.read_new()
+            cell.read_new_lines()
 
     def running_cells(self) -> Iterator[WatchedCell]:
         """Return the running cells."""

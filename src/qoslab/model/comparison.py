@@ -79,7 +79,7 @@ class Average(Frozen):
         return Reference.parse(self.metric).metric.unit if self.least is None else "ratio"
 
     @property
-    def of(self) -> str:
+    def value_title(self) -> str:
         """Title of the averaged values for display."""
         least = self.least
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
@@ -88,7 +88,7 @@ class Average(Frozen):
         """Return a bound or the published value in `unit`. Raise `QuantityError` if its kind does not fit."""
         return None if bound is None else as_float(bound, self.unit)
 
-    def holds(self, average: float, lowest: float, highest: float) -> bool | None:
+    def is_within_bounds(self, average: float, lowest: float, highest: float) -> bool | None:
         """Return whether the values are within the bounds; None if there is no bound."""
         checks = [
             (self.figure(self.at_least), average, 1),

@@ -161,7 +161,7 @@ class Expectation(Frozen):
             return self.prediction - self.margin, self.prediction + self.margin
         return self.figure(self.at_least), self.figure(self.at_most)
 
-    def holds(self, measured: float, *, uncertain: float = 0.0) -> bool:
+    def is_within_bounds(self, measured: float, *, uncertain: float = 0.0) -> bool:
         """Return whether a value in `unit` is within the bounds. A value that is known to ± `uncertain` is within if
         its interval overlaps the bounds.
         """
@@ -171,7 +171,7 @@ class Expectation(Frozen):
         )
 
     @property
-    def loose(self) -> bool:
+    def has_loose_bounds(self) -> bool:
         """True if a value within the bounds proves little: the expectation is `unproven`, the upper bound is more than
         `LOOSE_FACTOR` times the lower one, or every possible value is within, such as 0 % to 100 % of a share.
         """
@@ -186,7 +186,7 @@ class Expectation(Frozen):
             return self.unit == "fraction" and greatest >= 1
         return greatest > LOOSE_FACTOR * least
 
-    def can_be(self, measured: float) -> bool:
+    def is_possible(self, measured: float) -> bool:
         """Return whether a value in `unit` is physically possible."""
         if self.possible is None:
             return True
@@ -214,7 +214,7 @@ class Expectation(Frozen):
                 if isinstance(each, str):
                     yield (key,) if place is None else (key, place), each
 
-    def at(self, values: Mapping[str, Value]) -> Expectation:
+    def evaluate_for(self, values: Mapping[str, Value]) -> Expectation:
         """Return the expectation with its expressions evaluated for these values. Raise `ExpressionError` if one has no
         value.
         """
@@ -231,7 +231,7 @@ Quantities = Mapping[str, Predicted]
 """Quantities of expressions by name, in order: each may use those before it."""
 
 
-def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> dict[str, Value]:
+def evaluate_quantities(quantities: Quantities, parameters: Mapping[str, Value]) -> dict[str, Value]:
     """Return the parameters and the quantities by name. Raise `ExpressionError` if one has no value."""
     known = dict(parameters)
     for name, value in quantities.items():
@@ -284,7 +284,9 @@ def resolve_expectation(
 ) -> Iterator[Expectation]:
     """Resolve the expectation: values in place of expressions, by combination of the parameters used."""
     for each, values in expand_expectations(expectation, quantities, cells):
-        yield each.at(quantities_at(needed_quantities(each, quantities), {DURATION: duration, **values}))
+        yield each.evaluate_for(
+            evaluate_quantities(needed_quantities(each, quantities), {DURATION: duration, **values})
+        )
 
 
 def needed_quantities(expectation: Expectation, quantities: Quantities) -> Quantities:

@@ -97,7 +97,7 @@ class LinkEnd(Frozen):
         """Return the end's addresses, IPv4 first."""
         return tuple(each for each in (self.address, self.ipv6_address) if each is not None)
 
-    def address_of(self, family: Family) -> Address | None:
+    def family_address(self, family: Family) -> Address | None:
         """Return the address of an IP version."""
         return self.address if family == 4 else self.ipv6_address
 
@@ -159,7 +159,7 @@ class Link(Frozen):
     ATM, 53 bytes for each 48 of the packet, its encapsulation and a trailer of 8."""
 
     @property
-    def emulated(self) -> tuple[str, ...]:
+    def emulated_keys(self) -> tuple[str, ...]:
         """The keys by which it differs from a plain cable: of `delay`, `jitter`, `loss`."""
         given = {"delay": int(self.delay), "jitter": self.jitter, "loss": self.loss}
         return tuple(key for key, value in given.items() if value)
@@ -173,7 +173,7 @@ class Topology(Frozen):
     links: tuple[Link, ...]
     """Point-to-point links."""
 
-    def links_of(self, node: str) -> tuple[tuple[Link, LinkEnd, LinkEnd], ...]:
+    def node_links(self, node: str) -> tuple[tuple[Link, LinkEnd, LinkEnd], ...]:
         """The node's links: the link, the node's own end, the far end."""
         return tuple(
             (link, near, far) for link in self.links for near, far in (link.ends, link.ends[::-1]) if near.node == node
@@ -536,19 +536,19 @@ class Experiment(Frozen):
                 return arm
         raise KeyError(name)
 
-    def matrix_of(self, arm: Arm) -> Matrix | None:
+    def arm_matrix(self, arm: Arm) -> Matrix | None:
         """The arm's own matrix, or the experiment's."""
         return self.matrix if arm.matrix is None else arm.matrix
 
-    def observations_of(self, arm: Arm) -> tuple[Observation, ...]:
+    def arm_observations(self, arm: Arm) -> tuple[Observation, ...]:
         """The show commands that are taken in cells of the arm."""
         return tuple(each for each in self.observe if not each.arms or arm.name in each.arms)
 
-    def flows_of(self, arm: Arm) -> tuple[Flow, ...]:
+    def arm_flows(self, arm: Arm) -> tuple[Flow, ...]:
         """The arm's own traffic, or the experiment's."""
         return self.traffic if arm.traffic is None else arm.traffic
 
-    def duration_of(self, arm: Arm, flow: Flow) -> Duration:
+    def flow_duration(self, arm: Arm, flow: Flow) -> Duration:
         """Return how long a flow of the arm sends: its own duration or the experiment's; as background until the others
         ended.
 
@@ -557,19 +557,19 @@ class Experiment(Frozen):
         """
         if not flow.background:
             return flow.duration or self.duration
-        others = [each for each in self.flows_of(arm) if not each.background]
+        others = [each for each in self.arm_flows(arm) if not each.background]
         end = max((each.start_after + (each.duration or self.duration) for each in others), default=None)
         if end is None:
             return self.duration
         seconds = -((flow.start_after.ns - end.ns) // SECOND_NS) + BACKGROUND_MARGIN_S
         return Duration(max(seconds, 1) * SECOND_NS)
 
-    def tcp_of(self, arm: Arm) -> TcpProfile:
+    def arm_tcp_profile(self, arm: Arm) -> TcpProfile:
         """The arm's TCP settings, or the experiment's. `KeyError` for an unknown profile name."""
         tcp = self.tcp if arm.tcp is None else arm.tcp
         return TCP_PROFILES[tcp] if isinstance(tcp, str) else tcp
 
-    def configurations_of(self, arm: Arm) -> dict[str, tuple[Configuration, ...]]:
+    def arm_configurations(self, arm: Arm) -> dict[str, tuple[Configuration, ...]]:
         """Return the configurations to push for each device, in order: the experiment's, then the arm's."""
         devices = dict.fromkeys((*self.configure, *arm.configure))
         return {
@@ -588,11 +588,11 @@ def probe_family(experiment: Experiment, probe: Probe) -> Family:
     if probe.family is not None:
         return probe.family
     families: tuple[Family, ...] = (4, 6)
-    ends = [experiment.topology.links_of(node) for node in (probe.source, probe.destination)]
+    ends = [experiment.topology.node_links(node) for node in (probe.source, probe.destination)]
     common = (
         each
         for each in families
-        if all(any(near.address_of(each) is not None for _, near, _ in links) for links in ends)
+        if all(any(near.family_address(each) is not None for _, near, _ in links) for links in ends)
     )
     return next(common, 4)
 
@@ -600,7 +600,7 @@ def probe_family(experiment: Experiment, probe: Probe) -> Family:
 def probe_target(experiment: Experiment, probe: Probe) -> IPv4Address | IPv6Address | None:
     """The address that a probe is sent to; None if the node has none of its version of IP."""
     family = probe_family(experiment, probe)
-    links = experiment.topology.links_of(probe.destination)
-    near = [end.address_of(family) for _, end, far in links if far.node == probe.source]
-    others = [end.address_of(family) for _, end, _ in links]
+    links = experiment.topology.node_links(probe.destination)
+    near = [end.family_address(family) for _, end, far in links if far.node == probe.source]
+    others = [end.family_address(family) for _, end, _ in links]
     return next((address.ip for address in (*near, *others) if address is not None), None)

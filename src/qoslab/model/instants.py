@@ -33,13 +33,13 @@ def observation_time(length: Duration) -> Duration:
 
 def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
     """Return the time from the start of the first flow to the end of the last."""
-    ends = [flow.start_after + experiment.duration_of(arm, flow) for flow in experiment.flows_of(arm)]
+    ends = [flow.start_after + experiment.flow_duration(arm, flow) for flow in experiment.arm_flows(arm)]
     return max(ends, default=Duration(0))
 
 
 def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
     """Return the triggers of the observations of an experiment with one arm: a time, or the value of a counter."""
-    observed = experiment.observations_of(experiment.arms[0])
+    observed = experiment.arm_observations(experiment.arms[0])
     return tuple(dict.fromkeys(each for one in observed for each in one.moments if isinstance(each, Trigger)))
 
 

@@ -105,7 +105,7 @@ def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[P
         yield dict(zip(entry, chosen, strict=True))
 
 
-def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
+def arm_combinations(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
     """Yield the combinations of an arm's matrix that are run; one empty combination without a matrix.
 
     Raise `ExpressionError` for a constraint that cannot be parsed or is not a truth value.

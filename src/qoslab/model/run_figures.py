@@ -22,7 +22,7 @@ class MeasuredValue:
     high: float
 
     @classmethod
-    def of(cls, value: float | None, low: float | None, high: float | None) -> Self | None:
+    def from_values(cls, value: float | None, low: float | None, high: float | None) -> Self | None:
         """Build from the values of a table, with None or nan for missing ones. Return None if nothing was measured."""
         if value is None or math.isnan(value):
             return None
@@ -77,7 +77,7 @@ class RunFigure:
     """Lowest of the averaged values, formatted for display."""
 
     @classmethod
-    def of(cls, row: Mapping[str, object]) -> Self:
+    def from_row(cls, row: Mapping[str, object]) -> Self:
         """Build from a row of `comparison.json` or `comparison.csv`, also of another version.
 
         Raise `KeyError` for a missing verdict, `ValueError` for an invalid number.
@@ -90,11 +90,11 @@ class RunFigure:
         return cls(**numbers, **words, verdict=str(row["verdict"]))  # type: ignore[arg-type]
 
     @classmethod
-    def of_average(cls, row: Mapping[str, object]) -> Self:
+    def from_average_row(cls, row: Mapping[str, object]) -> Self:
         """Build from a row of `averages.csv`. Raise the same errors as `of`."""
         words = {name: str(row[name]) for name in ("title", "each", "unit", "metric", "statistic")}
         about = f"{words['statistic']} of {words['metric']}"
-        figure = cls.of({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
+        figure = cls.from_row({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
         lowest = _parse_number(row["lowest"])
         shown = "" if lowest is None else format_value(lowest, cast(Unit, words["unit"]))
         where = f" ({row['lowest_cell']})" if row["lowest_cell"] else ""
@@ -113,7 +113,7 @@ class RunFigure:
     @property
     def figure(self) -> MeasuredValue | None:
         """The measured value with its interval."""
-        return MeasuredValue.of(self.measured, self.low, self.high)
+        return MeasuredValue.from_values(self.measured, self.low, self.high)
 
     def has_changed_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
         """Return whether the verdict or the value differs from `before`."""
@@ -143,7 +143,7 @@ class Score:
     lost: int
 
     @classmethod
-    def of(cls, row: Mapping[str, object]) -> Self:
+    def from_row(cls, row: Mapping[str, object]) -> Self:
         """Build from a row of `scores.csv`. Raise `KeyError` or `ValueError` for another table."""
         words = {name: str(row[name]) for name in ("title", "arm", "metric", "parameter", "first", "second")}
         won, equal, lost = (int(str(row[name])) for name in ("won", "equal", "lost"))

@@ -158,6 +158,6 @@ def _summarise(
         cells=len(cells),
         # A cell that was not needed is not an invalid one.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
-        figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
+        figures=(*map(RunFigure.from_row, rows), *map(RunFigure.from_average_row, averages)),
         is_left_out=left_out_test(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
     )

@@ -121,7 +121,7 @@ class Plan:
         Return None if it is unknown.
         """
         known: dict[tuple[object, ...], tuple[float, float]] = {}
-        names = {arm.name: self.sweep.parameters_at(arm.name, TIME_FIELDS) for arm in self.experiment.arms}
+        names = {arm.name: self.sweep.relevant_parameters(arm.name, TIME_FIELDS) for arm in self.experiment.arms}
         whole = turns = 0.0
         for cell in self.cells:
             # Cells that differ only in other parameters take the same time.
@@ -168,7 +168,7 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     chosen = options or Options()
     from qoslab.schema.sweep import Sweep  # it brings the check of experiments, and records of runs need a plan's names
 
-    sweep = experiment if isinstance(experiment, Sweep) else Sweep.of(experiment)
+    sweep = experiment if isinstance(experiment, Sweep) else Sweep.from_experiment(experiment)
     names = [arm.name for arm in sweep.experiment.arms]
     for name in chosen.arms:
         if name not in names:

@@ -28,7 +28,7 @@ PLATFORMS: PluginRegistry[Platform] = PluginRegistry(
 """Platforms by their name in experiment files; others come from packages (docs/internals/extending.md)."""
 
 
-def platform_of(node: Node) -> Platform:
+def node_platform(node: Node) -> Platform:
     """Return the node's platform."""
     return PLATFORMS[node.platform]
 
@@ -38,50 +38,50 @@ def is_switch(node: Node) -> bool:
     return node.model in MODELS and "switching" in MODELS[node.model].features
 
 
-def routers_of(topology: Topology) -> tuple[str, ...]:
+def router_names(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes that forward packets."""
-    return tuple(name for name, node in topology.nodes.items() if platform_of(node).is_router)
+    return tuple(name for name, node in topology.nodes.items() if node_platform(node).is_router)
 
 
 def has_engine(node: Node) -> bool:
     """Return whether the engine forwards and queues the node's packets in a virtual lab."""
-    return platform_of(node).forwarding == "engine"
+    return node_platform(node).forwarding == "engine"
 
 
 def has_kernel(node: Node) -> bool:
     """Return whether a kernel forwards and queues the node's packets in a virtual lab."""
-    return platform_of(node).forwarding == "kernel"
+    return node_platform(node).forwarding == "kernel"
 
 
 def kernel_routers(topology: Topology) -> tuple[str, ...]:
     """Return the names of the routers whose packets a kernel forwards in a virtual lab."""
-    return tuple(name for name in routers_of(topology) if has_kernel(topology.nodes[name]))
+    return tuple(name for name in router_names(topology) if has_kernel(topology.nodes[name]))
 
 
 def engine_routers(topology: Topology) -> tuple[str, ...]:
     """Return the names of the routers whose packets the engine forwards in a virtual lab."""
-    return tuple(name for name in routers_of(topology) if has_engine(topology.nodes[name]))
+    return tuple(name for name in router_names(topology) if has_engine(topology.nodes[name]))
 
 
-def hosts_of(topology: Topology) -> tuple[str, ...]:
+def host_names(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes that do not forward packets."""
-    return tuple(name for name, node in topology.nodes.items() if not platform_of(node).is_router)
+    return tuple(name for name, node in topology.nodes.items() if not node_platform(node).is_router)
 
 
 def tc_command_nodes(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes that tc(8) commands configure."""
-    return tuple(name for name, node in topology.nodes.items() if platform_of(node).access == TC_COMMANDS)
+    return tuple(name for name, node in topology.nodes.items() if node_platform(node).access == TC_COMMANDS)
 
 
 def inventory_group(node: Node) -> str:
     """Return the group of an inventory for nodes like this one."""
-    platform = platform_of(node)
+    platform = node_platform(node)
     return platform.access.group or platform.ansible_role(node) or PROGRAMS.group
 
 
 def command_line_nodes(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes with an IOS command line."""
-    return tuple(name for name, node in topology.nodes.items() if platform_of(node).access.command_line)
+    return tuple(name for name, node in topology.nodes.items() if node_platform(node).access.command_line)
 
 
 __all__ = [
@@ -98,11 +98,11 @@ __all__ = [
     "engine_routers",
     "has_engine",
     "has_kernel",
-    "hosts_of",
+    "host_names",
     "inventory_group",
     "is_switch",
     "kernel_routers",
-    "platform_of",
-    "routers_of",
+    "node_platform",
+    "router_names",
     "tc_command_nodes",
 ]

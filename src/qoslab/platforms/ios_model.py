@@ -42,8 +42,8 @@ class ModelSoftware:
     version: str
     build: str
     """The `fcN` of `RELEASE SOFTWARE (fcN)`."""
-    copyright_to: int
-    compiled: str
+    copyright_year: int
+    compilation_note: str
     file_suffix: str
     """The release in names of image files, such as 124-15.T14."""
     train_name: str | None = None

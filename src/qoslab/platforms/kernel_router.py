@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.compile import compile_device, engine_config
-from qoslab.ios.device_config.running_config_parser import ConfigurationReading, read_typed
+from qoslab.ios.device_config.running_config_parser import ConfigurationReading, read_typed_lines
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.parse import ConfigRemark, apply_config, parse_config
 from qoslab.ios.rules import interface_bandwidth_kbps
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.platforms.startup import router_hardware
 from qoslab.tc.commands import is_tc
 from qoslab.tc.commands.kernel_commands import KernelCommand, parse_commands
@@ -95,7 +95,7 @@ class KernelConfig:
     """Reader of the counters."""
 
     @property
-    def refused(self) -> tuple[LineNote, ...]:
+    def refused_actions(self) -> tuple[LineNote, ...]:
         """The actions that the kernel cannot carry out."""
         return tuple(each for each in self.notes if each.note.degree == "refused")
 
@@ -127,8 +127,8 @@ def kernel_config(topology: Topology, router: str, text: str, *, lab: bool = Tru
     `lab` is true for a virtual lab, whose interfaces always need a line rate; on other machines they need one only for
     a queueing policy. Raise `TcError` or `RefusedLineError` for a refused line. Refused actions are notes.
     """
-    rates = tuple((near.interface, int(link.rate.bps)) for link, near, _ in topology.links_of(router))
-    platform = platform_of(topology.nodes[router])
+    rates = tuple((near.interface, int(link.rate.bps)) for link, near, _ in topology.node_links(router))
+    platform = node_platform(topology.nodes[router])
     if platform.translation is not None:
         text = platform.translation(text, router)
     if is_tc(text) or not text.strip():
@@ -149,7 +149,7 @@ def _compile_policy(
     device = before.copy()
     remarks = apply_config(device, text, source=f"{router}.ios")
     reading = ConfigurationReading(before.copy())
-    read_typed(reading, text)
+    read_typed_lines(reading, text)
     config: dict[str, Any] = dict(engine_config(compile_device(device)))
     ports = [_interface_port(device, config, interface, bps, lab=lab) for interface, bps in rates]
     made = plan(config, ports)
@@ -160,7 +160,7 @@ def _compile_policy(
 def _base_configuration(topology: Topology, router: str) -> str:
     """Return the base of the experiment's configuration: bandwidths and addresses of the interfaces."""
     lines = [f"hostname {router}"]
-    for link, near, _ in topology.links_of(router):
+    for link, near, _ in topology.node_links(router):
         if interface_name(near.interface) is None:
             continue
         lines += [f"interface {near.interface}", f" bandwidth {max(link.rate.bps // 1000, 1)}"]
@@ -207,7 +207,7 @@ def plan_config(
     """Return the configuration that carries out a plan; without commands if an action is refused."""
     notes = tuple(LineNote(line_of(each.origin, each.action), each) for each in made.notes)
     commands: list[KernelCommand] = []
-    if not made.refused:
+    if not made.refused_actions:
         for interface in made.interfaces:
             commands += _interface_commands(interface, line_of)
     classes = {each.port.device: [asdict(one) for one in each.classes] for each in made.interfaces if each.classes}

@@ -12,7 +12,7 @@ from qoslab.ios.model.circuit import AtmEncapsulation
 from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS, interface_bandwidth_kbps
 from qoslab.model.framing import MEDIUM, Framing
-from qoslab.platforms import is_switch, platform_of
+from qoslab.platforms import is_switch, node_platform
 from qoslab.system import program_formats
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ EVERYWHERE: dict[Family, IPv4Network | IPv6Network] = {4: IPv4Network("0.0.0.0/0
 def router_hardware(topology: Topology, router: str) -> Hardware:
     """Return the chassis of a router for the IOS model."""
     node = topology.nodes[router]
-    return platform_of(node).hardware(node, tuple(near.interface for _, near, _ in topology.links_of(router)))
+    return node_platform(node).hardware(node, tuple(near.interface for _, near, _ in topology.node_links(router)))
 
 
 def accepts_tc_commands(topology: Topology, router: str) -> bool:
     """Return whether a router's templates may be tc commands: its data plane is configured directly."""
-    return not platform_of(topology.nodes[router]).has_startup_config
+    return not node_platform(topology.nodes[router]).has_startup_config
 
 
 CLOCK_RATES_BPS = range(300, 8_000_001)
@@ -64,8 +64,8 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
         f"username {login['user']} privilege 1 secret 0 {login['password']}",
         *(["ipv6 unicast-routing"] if _forwards_ipv6(topology, router) else []),
     ]
-    for link, near, _ in sorted(topology.links_of(router), key=lambda each: each[1].interface):
-        problem = platform_of(node).interface_problem(node, near.interface, link.framing)
+    for link, near, _ in sorted(topology.node_links(router), key=lambda each: each[1].interface):
+        problem = node_platform(node).interface_problem(node, near.interface, link.framing)
         if problem is not None:
             raise ExperimentError(
                 f"link {link.name} ends at {near.interface} of {router}: found {near.interface}, expected {problem}"
@@ -98,7 +98,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
 
 def _forwards_ipv6(topology: Topology, router: str) -> bool:
     """Return whether the router forwards IPv6: an end of one of its links has an IPv6 address."""
-    return any(near.ipv6_address is not None for _, near, _ in topology.links_of(router))
+    return any(near.ipv6_address is not None for _, near, _ in topology.node_links(router))
 
 
 def _route_line(route: Route) -> str:
@@ -110,7 +110,7 @@ def _route_line(route: Route) -> str:
 def data_plane_config(topology: Topology, router: str, device: Device) -> program_formats.DataPlaneConfig:
     """Return the data plane configuration of a router: that of the device model, with connected ports only."""
     config = compile_device(device)
-    wired = {near.interface for _, near, _ in topology.links_of(router)}
+    wired = {near.interface for _, near, _ in topology.node_links(router)}
     config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
     return config
 
@@ -120,12 +120,12 @@ def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
     from qoslab.model.experiment import Route  # slow to import, and a router's command line needs none of it
 
     node = topology.nodes[name]
-    links = topology.links_of(name)
-    if not platform_of(node).is_router and not node.routes and len(links) == 1:
+    links = topology.node_links(name)
+    if not node_platform(node).is_router and not node.routes and len(links) == 1:
         near, far = links[0][1:]
-        if platform_of(topology.nodes[far.node]).is_router:
+        if node_platform(topology.nodes[far.node]).is_router:
             # An address of one family cannot use a gateway of the other.
-            families = [family for family in EVERYWHERE if near.address_of(family) is not None]
-            gateways = ((family, far.address_of(family)) for family in families)
+            families = [family for family in EVERYWHERE if near.family_address(family) is not None]
+            gateways = ((family, far.family_address(family)) for family in families)
             return tuple(Route(prefix=EVERYWHERE[family], via=via.ip) for family, via in gateways if via is not None)
     return node.routes

@@ -49,7 +49,7 @@ from qoslab.policy.shares import (
     reference_rate,
     reserved_rate,
 )
-from qoslab.policy.tunnels import encapsulation_of, tunnel_notes, unmodelled_tunnel_notes
+from qoslab.policy.tunnels import find_encapsulation, tunnel_notes, unmodelled_tunnel_notes
 
 MTU = 1500
 VLAN_TAG = 4
@@ -123,7 +123,7 @@ def _other_location(configuration: Configuration, name: str) -> Attachment:
         return Attachment("", found[1], name, found[2], place=found[0], circuit=circuit)
     device = configuration.device
     direction = "output" if _policy_queues(device, device.policy_maps[name]) else "input or output"
-    return Attachment("", direction, name, configuration.line_of(name))
+    return Attachment("", direction, name, configuration.line_number(name))
 
 
 def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int | None) -> PolicyValues:
@@ -138,7 +138,7 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
         line, line_source = Rate(float(at.circuit.cir_bps)), "frame-relay cir"
     tags = configuration.vlan_tags(at.interface)
     header = _unmodelled_header(configuration, at, tags) if interface is None else counted_header(interface, tags)
-    encapsulation = encapsulation_of(configuration, at)
+    encapsulation = find_encapsulation(configuration, at)
     if encapsulation is not None and not encapsulation.is_below_tunnels:
         header = 0
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
@@ -308,11 +308,11 @@ def _child_position(
         tc_ms,
         ring_unconfirmed=made.shape is None and here.ring_unconfirmed,
         ceiling=made.maximum,
-        added=here.added if each.shape is None else _added(each.shape),
+        added=here.added if each.shape is None else _uncounted_header_bytes(each.shape),
     )
 
 
-def _added(shape: Shape) -> int:
+def _uncounted_header_bytes(shape: Shape) -> int:
     """Return the bytes that a shaper counts for each packet in addition, unless it counts cells."""
     account = shape.account
     return account.offset if isinstance(account, UserDefinedAccount) and not account.atm else 0
@@ -344,11 +344,11 @@ def _class_values(
         without_effect=tuple(line.text for line in each.inert),
         account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
     )
-    if made.shape is not None and made.shape.rate.lower_of(here.line) != here.line:
+    if made.shape is not None and made.shape.rate.lower(here.line) != here.line:
         # Below the line rate, packets wait for the shaper and not for the transmit ring.
         here = replace(here, ring_ms=_shaper_wait(context, made.shape), ring_unconfirmed=False)
     if each.shape is not None:
-        here = replace(here, added=_added(each.shape))
+        here = replace(here, added=_uncounted_header_bytes(each.shape))
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue_values(context, each, here, busy)
@@ -380,7 +380,7 @@ def _class_max_rate(each: PolicyClass, base: Rate) -> Rate | None:
 
 
 def _lower_rate(one: Rate | None, other: Rate | None) -> Rate | None:
-    return other if one is None else one if other is None else one.lower_of(other) or one
+    return other if one is None else one if other is None else one.lower(other) or one
 
 
 def _drops_all(actions: tuple[PoliceAction, ...] | None) -> bool:
@@ -484,7 +484,7 @@ def _target(shape: Shape, cir: Rate) -> Rate | None:
     if shape.mode != "peak":
         return cir
     bc, be = _burst_bytes(shape.bc), _burst_bytes(shape.be)
-    return None if not bc or be is None else cir.times(1 + be / bc)
+    return None if not bc or be is None else cir.multiplied_by(1 + be / bc)
 
 
 def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _PolicyPosition) -> QueueValues:
@@ -493,14 +493,14 @@ def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _Policy
     if limit is None or limit.unit == "packets":
         packets = context.qos.priority_queue_limit if limit is None else limit.number
         size = packets * context.frame
-        time = _drained(context, here, size, here.capacity)
+        time = _drain_time_ms(context, here, size, here.capacity)
         return QueueValues("priority", packets, size, time, limit is None, not context.separate)
     # The time is at the rate of the class.
     own = reserved_rate(each, here.guaranteed) or here.rate
     part = TIME_DIVISORS.get(limit.unit)
     size = int(own.bps * limit.number / part) if part else limit.number
     known = not part or own.is_absolute
-    time = _drained(context, here, size, here.capacity)
+    time = _drain_time_ms(context, here, size, here.capacity)
     return QueueValues("priority", None, size if known else None, time, False, not known)
 
 
@@ -516,14 +516,14 @@ def _queue_values(
         part = TIME_DIVISORS.get(limit.unit)
         size_known = not part or rate.is_absolute
         size = int(rate.bps * limit.number / part) if part else limit.number
-        time = _drained(context, here, size, busy) if size_known else None
+        time = _drain_time_ms(context, here, size, busy) if size_known else None
         given = {"ms": limit.number, "us": limit.number / 1000}.get(limit.unit)
         return QueueValues("FIFO", None, size if size_known else None, time, False, False, given_ms=given)
     if limit is None and each.random_detect is not None and each.random_detect.unit not in (None, "percent"):
         size = engine_defaults.QUEUE_LIMIT_BYTES
         if context.qos.queue_limit_ms is not None:
             size = context.qos.queue_limit(_rate_bps(rate)) * engine_defaults.XE_QUEUE_LIMIT_PACKET
-        return QueueValues("FIFO", None, size, _drained(context, here, size, busy), True, True)
+        return QueueValues("FIFO", None, size, _drain_time_ms(context, here, size, busy), True, True)
     if limit is None and context.qos.queue_limit_ms is not None and not rate.is_absolute:
         return QueueValues("FIFO", None, None, None, True, False, given_ms=context.qos.queue_limit_ms)
     packets = context.qos.queue_limit(_rate_bps(rate)) if limit is None else limit.number
@@ -539,7 +539,7 @@ def _queue_values(
     elif not separate and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
         discipline = "weighted fair"
         flows = None if each.fair_queue is None else each.fair_queue.queues
-    time = _drained(context, here, size, busy)
+    time = _drain_time_ms(context, here, size, busy)
     unconfirmed = discipline != "FIFO" or (limit is None and context.jumbo and context.qos.queue_limit_ms is not None)
     return QueueValues(discipline, packets, size, time, limit is None, unconfirmed, flows, per_flow)
 
@@ -577,7 +577,7 @@ def _priority_wait(
             size = queue.bytes or 0
             sizes.setdefault(own, []).append((min(size, _greatest_burst(each, size)), size))
     ahead = sum(min(sum(burst for burst, _ in each), max(size for _, size in each)) for each in sizes.values())
-    time = _drained(context, here, ahead + context.frame, left)
+    time = _drain_time_ms(context, here, ahead + context.frame, left)
     return None if time is None else time + (here.ring_ms or 0)
 
 
@@ -597,7 +597,7 @@ def _greatest_burst(each: PolicyClass, size: int) -> int:
     return min(size, be if police.pir is not None else bc + be)
 
 
-def _drained(context: _EffectiveContext, here: _PolicyPosition, size: int, rate: Rate | None) -> float | None:
+def _drain_time_ms(context: _EffectiveContext, here: _PolicyPosition, size: int, rate: Rate | None) -> float | None:
     """Return the time to send `size` bytes of full packets at a rate, in milliseconds.
 
     The rate counts the bytes that `account` of the shaper adds to each packet.
@@ -621,7 +621,7 @@ def _red_values(
     rate = reference_rate(each, here.rate, here.guaranteed)
     part = TIME_DIVISORS.get(red.unit or "packets")
     if part and in_bytes and rate.is_absolute:
-        red = _in_bytes(red, int(rate.bps), part)
+        red = _convert_red_to_bytes(red, int(rate.bps), part)
     values: list[int] = list(range(8))
     if red.basis == "dscp":
         shown = {0, EF, *(8 * above + drop for above in ASSURED_FORWARDING for drop in (2, 4, 6))}
@@ -643,7 +643,7 @@ def _red_values(
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 
 
-def _in_bytes(red: RandomDetect, rate_bps: int, part: int) -> RandomDetect:
+def _convert_red_to_bytes(red: RandomDetect, rate_bps: int, part: int) -> RandomDetect:
     """Return early detection with its thresholds in bytes at the rate of the class, like its queue limit."""
 
     def converted(row: RedThresholds) -> RedThresholds:

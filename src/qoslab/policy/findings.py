@@ -20,7 +20,7 @@ from qoslab.policy.effective import MTU
 from qoslab.policy.matching import complete_device
 from qoslab.policy.pasted_configuration import Configuration, is_refusal, policies_below_shaped_ports
 from qoslab.policy.rate import Rate, bps_text, format_list, format_number
-from qoslab.policy.tunnels import encapsulation_of, hidden_classes
+from qoslab.policy.tunnels import find_encapsulation, hidden_classes
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -76,11 +76,11 @@ class Subject:
             for each in policy.classes:
                 yield policy, each
 
-    def line_of(self, each: ClassValues, command: str) -> int:
+    def line_number(self, each: ClassValues, command: str) -> int:
         """Return the line of a command below a class, or that of the class."""
-        return self.configuration.line_of(each.policy, each.name, command=command) or self.configuration.line_of(
-            each.policy, each.name
-        )
+        return self.configuration.line_number(
+            each.policy, each.name, command=command
+        ) or self.configuration.line_number(each.policy, each.name)
 
     def configured_class(self, each: ClassValues) -> PolicyClass | None:
         """Return a class as configured."""
@@ -224,16 +224,16 @@ def find_oversubscription(subject: Subject) -> Iterator[PolicyFinding]:
         for above, group in _hierarchy_levels(policy):
             base = _percent_base(policy, above)
             percent = part if added is not None or above is None else 100
-            top = base.times(percent / 100)
+            top = base.multiplied_by(percent / 100)
             total = sum((each.guaranteed for each in group if each.guaranteed and each.name != CLASS_DEFAULT), Rate())
-            lower = total.lower_of(top)
+            lower = total.lower(top)
             if lower is None or total == lower or (total.bps <= top.bps + 1 and total.is_absolute):
                 continue
             message = (
                 f"{_policy_place(policy)}: the classes of policy-map {group[0].policy} reserve {total}, but only {top} "
                 f"can be reserved ({percent} % of {base})"
             )
-            line = policy.number or subject.configuration.line_of(group[0].policy)
+            line = policy.number or subject.configuration.line_number(group[0].policy)
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", line)
 
 
@@ -277,7 +277,7 @@ def find_small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
         police = each.police
         if police is None or police.bc_bytes is None:
             continue
-        line = subject.line_of(each, "police")
+        line = subject.line_number(each, "police")
         frame = MTU + (policy.header_bytes or 0)
         if police.bc_bytes < frame:
             message = (
@@ -309,7 +309,7 @@ def _burst_time_note(subject: Subject, each: ClassValues, police: PoliceValues) 
         f"with a longer round trip does not reach the rate; the default burst is {default} bytes (check with --rtt)"
     )
     yield PolicyFinding(
-        "note", "short-burst", message, f"{ARITHMETIC}; docs/policies.md", subject.line_of(each, "police")
+        "note", "short-burst", message, f"{ARITHMETIC}; docs/policies.md", subject.line_number(each, "police")
     )
 
 
@@ -338,19 +338,21 @@ def find_policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
                 f"{_class_place(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; "
                 "`bandwidth` or `shape` would queue"
             )
-            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
-        elif shape is not None and shape.rate.lower_of(police.cir) == police.cir:
+            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_number(each, "police"))
+        elif shape is not None and shape.rate.lower(police.cir) == police.cir:
             message = (
                 f"{_class_place(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the "
                 "shaper never delays a packet"
             )
-            yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
+            yield PolicyFinding(
+                "warning", "policer-before-shaper", message, POLICING, subject.line_number(each, "police")
+            )
         elif shape is not None:
             message = (
                 f"{_class_place(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; "
                 "the drops of both add up"
             )
-            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
+            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_number(each, "police"))
 
 
 # Shapers and queues.
@@ -373,7 +375,9 @@ def find_fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
                     f"{_class_place(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never "
                     "delays a packet"
                 )
-                yield PolicyFinding("warning", "shaper-above-line", message, ARITHMETIC, subject.line_of(each, "shape"))
+                yield PolicyFinding(
+                    "warning", "shaper-above-line", message, ARITHMETIC, subject.line_number(each, "shape")
+                )
                 break
 
 
@@ -390,7 +394,7 @@ def find_long_queues(subject: Subject) -> Iterator[PolicyFinding]:
                 "while the other "
                 "classes are busy"
             )
-            yield PolicyFinding("warning", "class-default-starves", message, STARVATION, subject.line_of(each, ""))
+            yield PolicyFinding("warning", "class-default-starves", message, STARVATION, subject.line_number(each, ""))
             continue
         depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
         message = (
@@ -398,7 +402,7 @@ def find_long_queues(subject: Subject) -> Iterator[PolicyFinding]:
             f"{each.busy}{' (default queue-limit)' if queue.default else ''}"
         )
         yield PolicyFinding(
-            "warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.line_of(each, "queue-limit")
+            "warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.line_number(each, "queue-limit")
         )
 
 
@@ -418,7 +422,7 @@ def find_thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
             f"{_class_place(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
             f"{first.maximum} of {red.basis} {first.value}: {lost}; raise `queue-limit` or lower the thresholds"
         )
-        yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.line_of(each, "queue-limit"))
+        yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.line_number(each, "queue-limit"))
 
 
 def find_bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
@@ -463,7 +467,7 @@ def find_remaining_without_shaper(subject: Subject) -> Iterator[PolicyFinding]:
                     "(give --rate)"
                 )
                 yield PolicyFinding(
-                    "warning", "remaining-without-base", message, CONGESTION, subject.line_of(each, "bandwidth")
+                    "warning", "remaining-without-base", message, CONGESTION, subject.line_number(each, "bandwidth")
                 )
                 break
 
@@ -475,7 +479,7 @@ def find_unlimited_priority(subject: Subject) -> Iterator[PolicyFinding]:
         if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
             message = f"{_class_place(each)}: priority without a rate or policer can starve the other classes"
             yield PolicyFinding(
-                "warning", "priority-without-limit", message, CONGESTION, subject.line_of(each, "priority")
+                "warning", "priority-without-limit", message, CONGESTION, subject.line_number(each, "priority")
             )
 
 
@@ -527,7 +531,7 @@ def find_ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
                 shared = " shares a queue with other code points and" if others else ""
                 shared = " is in the queue of class-default and" if each.joins_default else shared
                 message = f"{_class_place(each)}: EF{shared} has no priority: it waits behind other traffic"
-                yield PolicyFinding("warning", "ef-without-priority", message, RFC_3246, subject.line_of(each, ""))
+                yield PolicyFinding("warning", "ef-without-priority", message, RFC_3246, subject.line_number(each, ""))
 
 
 # Classes.
@@ -555,7 +559,7 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
                 continue
             above = ", ".join(each.covering_classes)
             message = f"class {name} of policy-map {policy.name} gets no packets: {above} above it matches them all"
-            line = configuration.line_of(policy.name, name)
+            line = configuration.line_number(policy.name, name)
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
 
 
@@ -563,7 +567,7 @@ def find_classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about classes on the port below tunnels that match by fields of the inner headers."""
     configuration = subject.configuration
     for at in configuration.attachments:
-        found = encapsulation_of(configuration, at)
+        found = find_encapsulation(configuration, at)
         if found is None or not found.hides_fields or at.policy not in configuration.device.policy_maps:
             continue
         tunnel = next(each.name for each in found.tunnels if not each.pre_classify)
@@ -608,7 +612,7 @@ def find_untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
                     f"{interface.name} input, class {each.name}: the class has neither `trust` nor `set`, "
                     "so marked packets leave with DSCP 0"
                 )
-                line = subject.configuration.line_of(policy.name, each.name)
+                line = subject.configuration.line_number(policy.name, each.name)
                 yield PolicyFinding("error", "untrusted-marks", message, SWITCH, line)
     bare = [
         each.name
@@ -639,7 +643,7 @@ def find_unattached_policies(subject: Subject) -> Iterator[PolicyFinding]:
     for name in device.policy_maps:
         if name not in used and not name.startswith(SYSTEM) and configuration.attached_elsewhere(name) is None:
             message = f"policy-map {name} is neither attached to an interface nor used in another policy-map"
-            yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
+            yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_number(name))
 
 
 def find_other_limiters(subject: Subject) -> Iterator[PolicyFinding]:

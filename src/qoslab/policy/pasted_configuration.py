@@ -16,8 +16,8 @@ from qoslab.ios.device_config.running_config_parser import (
     UnreadLine,
     described_hardware,
     possible_generations,
-    read_onto,
-    read_typed,
+    read_into,
+    read_typed_lines,
 )
 from qoslab.ios.model.device import Device, Family, HostInterface, Interface
 from qoslab.ios.model.generations import generations_with_capability
@@ -161,9 +161,9 @@ class Configuration:
                 found.below.setdefault(place, []).append(text)
         return found
 
-    def line_of(self, *names: str, command: str = "") -> int:
-        """Return the line of a command; see `Reading.line_of`."""
-        return self.reading.line_of(*names, command=command)
+    def line_number(self, *names: str, command: str = "") -> int:
+        """Return the line of a command; see `ConfigurationReading.line_number`."""
+        return self.reading.line_number(*names, command=command)
 
     def attached_elsewhere(self, policy: str) -> tuple[str, str, int] | None:
         """Return location, direction and line of a policy-map that is not on an interface: control plane, map-class."""
@@ -343,9 +343,9 @@ def _read_with_hardware(text: str, family: Family, generation: Generation, *, in
         device.policy_maps[name] = PolicyMap(name)
     reading = ConfigurationReading(device)
     if indented:
-        reading = read_onto(device, text)
+        reading = read_into(device, text)
     else:
-        read_typed(reading, text)
+        read_typed_lines(reading, text)
     return _drop_placeholders(Configuration(reading))
 
 

@@ -28,7 +28,7 @@ class Rate:
     def __sub__(self, other: Rate) -> Rate:
         return Rate(self.bps - other.bps, self.line - other.line)
 
-    def times(self, factor: float) -> Rate:
+    def multiplied_by(self, factor: float) -> Rate:
         """Return the rate multiplied by a factor."""
         return Rate(self.bps * factor, self.line * factor)
 
@@ -40,7 +40,7 @@ class Rate:
             return self.line / whole.line
         return 1.0 if self == whole else None
 
-    def lower_of(self, other: Rate) -> Rate | None:
+    def lower(self, other: Rate) -> Rate | None:
         """Return the lower of two rates; None if that depends on the line."""
         if self.is_absolute and other.is_absolute:
             return min(self, other, key=lambda each: each.bps)

@@ -45,7 +45,7 @@ def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
             if given.unit == "kbps":
                 return Rate(given.number * 1000)
             if given.unit == "percent":
-                return base.times(given.number / 100)
+                return base.multiplied_by(given.number / 100)
     return None
 
 
@@ -63,7 +63,7 @@ def reference_rate(each: PolicyClass, base: Rate, guaranteed: Rate) -> Rate:
 def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> Rate | None:
     """Return the maximum rate of a priority class when all classes are busy; None without a limit."""
     own, cap = reserved_rate(each, base), caps.get(each.name)
-    return cap if own is None else own if cap is None else own.lower_of(cap) or own
+    return cap if own is None else own if cap is None else own.lower(cap) or own
 
 
 def busy_rates(level: PolicyLevel) -> dict[str, Rate | None]:
@@ -91,7 +91,7 @@ def _excess_rates(classes: Sequence[PolicyClass], level: PolicyLevel, left: Rate
     minimums = {each.name: reserved_rate(each, level.base) or Rate() for each in classes}
     for name, cap in level.caps.items():
         if name in minimums:
-            minimums[name] = cap.lower_of(minimums[name]) or minimums[name]
+            minimums[name] = cap.lower(minimums[name]) or minimums[name]
     reserved = sum(minimums.values(), Rate())
     rest = left - reserved
     if rest.is_absolute and rest.bps < 0:
@@ -128,9 +128,9 @@ def _queue_weights(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -
         other = Rate(max(100 - remaining, 1) / without)
     else:
         reserved = sum((reserved_rate(each, base) or Rate() for each in classes), Rate())
-        rest, least = base - reserved - priority, base.times(MIN_SHARE)
+        rest, least = base - reserved - priority, base.multiplied_by(MIN_SHARE)
         enough = rest.bps >= least.bps if rest.is_absolute and least.is_absolute else rest.line >= least.line
-        other = (rest if enough else least).times(1 / without)
+        other = (rest if enough else least).multiplied_by(1 / without)
     weights = {}
     for each in classes:
         own = each.bandwidth
@@ -145,18 +145,18 @@ def _queue_weights(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -
 
 def _conversation_weights(classes: Sequence[PolicyClass], level: PolicyLevel, priority: Rate) -> dict[str, Rate]:
     """Return the weights of conversations: of a class, its bandwidth; of class-default, one flow of precedence 0."""
-    left = level.base.times(level.reservable) - priority
+    left = level.base.multiplied_by(level.reservable) - priority
     default = next((each for each in level.classes if each.name == CLASS_DEFAULT), None)
     queues = None if default is None or default.fair_queue is None else default.fair_queue.queues
     kbps = int(level.base.bps // 1000) if level.base.is_absolute else 10**6
     constant = class_weight_constant(queues or flow_queues(kbps))
     # A flow of weight 32384 gets as much as a class with this part of the base.
-    flow = level.base.times(constant / engine_defaults.WEIGHT_NUMERATOR)
+    flow = level.base.multiplied_by(constant / engine_defaults.WEIGHT_NUMERATOR)
     weights = {}
     for each in classes:
         own = each.bandwidth
         if own is not None and own.unit == "remaining_percent":
-            weights[each.name] = left.times(own.number / 100)
+            weights[each.name] = left.multiplied_by(own.number / 100)
         else:
             weights[each.name] = reserved_rate(each, level.base) or flow
     return weights
@@ -169,9 +169,7 @@ def _divide_rate(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rat
     while open_ones:
         total = sum(open_ones.values(), Rate())
         tried = {name: _weighted_share(left, weight, total) for name, weight in open_ones.items()}
-        capped = [
-            name for name, share in tried.items() if share and name in caps and share.lower_of(caps[name]) != share
-        ]
+        capped = [name for name, share in tried.items() if share and name in caps and share.lower(caps[name]) != share]
         if not capped:
             return shares | tried
         for name in capped:
@@ -184,5 +182,5 @@ def _divide_rate(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rat
 def _weighted_share(left: Rate, weight: Rate, total: Rate) -> Rate | None:
     ratio = weight.ratio(total)
     if ratio is not None:
-        return left.times(ratio)
+        return left.multiplied_by(ratio)
     return weight if total == left else None

@@ -291,7 +291,7 @@ def _is_private(address: IPv4Address) -> bool:
     return any(address in each for each in PRIVATE)
 
 
-def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulation | None:
+def find_encapsulation(configuration: Configuration, at: Attachment) -> Encapsulation | None:
     """Return the tunnels whose packets an output policy handles; None without one.
 
     A port below tunnels has packets outside them if a line such as `ip nat outside` shows it.
@@ -356,7 +356,7 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
             ("packet of 1400 bytes", FULL_PACKET),
         ):
             total = found.counted_bytes(tunnel, size, header_bytes or 0)
-            part = rate.times(size / total)
+            part = rate.multiplied_by(size / total)
             effect = (
                 f"{rate} carry {part} of such packets"
                 if rate.is_absolute

@@ -176,9 +176,9 @@ def arm_page(
 
 
 def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
-    profile = experiment.tcp_of(arm)
+    profile = experiment.arm_tcp_profile(arm)
     words = []
-    for flow in experiment.flows_of(arm):
+    for flow in experiment.arm_flows(arm):
         parts = [f"{flow.streams} {'stream' if flow.streams == 1 else 'streams'} of {flow.protocol.upper()}"]
         if flow.rate is not None:
             parts.append(f"at {flow.rate} each" if flow.streams > 1 else f"at {flow.rate}")
@@ -192,7 +192,7 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
             parts.append(f"with socket buffers of {flow.window}")
         if flow.dscp is not None:
             parts.append(f"with DSCP {flow.dscp}")
-        duration = experiment.duration_of(arm, flow)
+        duration = experiment.flow_duration(arm, flow)
         by = lab_kind(lab).traffic_source_text(flow)
         words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {by}")
     tcp = (
@@ -220,7 +220,7 @@ def _io_graphs(
         flows = [f"{name} {text.rate(each)}" for name, each in means.items()]
         if len(flows) > 8:
             flows = [f"{len(flows)} flows"]
-        _, unit = charts.unit_of(float(table[ALL].max()))
+        _, unit = charts.axis_rate_unit(float(table[ALL].max()))
         graphs.append(
             Graph(
                 f"io-{anchor}-{point.name}",
@@ -250,7 +250,7 @@ def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph
         "Throughput reported by the receivers",
         f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; individual "
         f"values {text.rate(float(every.min()))} to {text.rate(greatest)}.",
-        charts.unit_of(greatest)[1],
+        charts.axis_rate_unit(greatest)[1],
         charts.io_graph(curves, "payload"),
     )
 
@@ -261,7 +261,7 @@ def _streams(flows: pd.DataFrame, metrics: pd.DataFrame) -> tuple[list[Stream], 
     labels = series.stream_labels(flows)
     fastest = float(flows["goodput_bps"].max())
     rows = []
-    listed = [row for _, table in flows.groupby("traffic", sort=False) for row in _listed(table)]
+    listed = [row for _, table in flows.groupby("traffic", sort=False) for row in _ranked_stream_rows(table)]
     for number, (rank, row) in enumerate(listed):
         loss = text.NONE
         if row["protocol"] == "udp":
@@ -289,7 +289,7 @@ def _streams(flows: pd.DataFrame, metrics: pd.DataFrame) -> tuple[list[Stream], 
 _RANKS = ((0.0, "slowest"), (0.1, "10 %"), (0.5, "median"), (0.9, "90 %"), (1.0, "fastest"))
 
 
-def _listed(table: pd.DataFrame) -> list[tuple[str, dict[Any, Any]]]:
+def _ranked_stream_rows(table: pd.DataFrame) -> list[tuple[str, dict[Any, Any]]]:
     """Return rows for the streams of one traffic; of many streams, those at some ranks by goodput, with the rank in the
     name.
     """
@@ -331,7 +331,7 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
                 f"class-{anchor}-{number}",
                 f"Router counters: {name}",
                 summary + ". Bits as counted by the router: IP packet and layer-2 header.",
-                charts.unit_of(peaks.offered_bps)[1],
+                charts.axis_rate_unit(peaks.offered_bps)[1],
                 charts.class_graph(rates),
             )
         )
@@ -407,7 +407,7 @@ def _observations(cell: CellFiles, record: CellRecord) -> list[Observed]:
         if not cell.has(file):
             continue
         title = titles.get(entry.moment, f"At {entry.moment}")
-        part = Part(title, _shown(cell, file).strip("\n") or SILENT, entry.moment not in order)
+        part = Part(title, _truncated_file_text(cell, file).strip("\n") or SILENT, entry.moment not in order)
         groups.setdefault((entry.device, entry.command), []).append(part)
     found = []
     for (device, command), moments in groups.items():
@@ -417,7 +417,7 @@ def _observations(cell: CellFiles, record: CellRecord) -> list[Observed]:
     return found
 
 
-def _shown(cell: CellFiles, file: str) -> str:
+def _truncated_file_text(cell: CellFiles, file: str) -> str:
     """Return the text of one of the cell's files, truncated to `SHOWN_MOST` characters."""
     content = cell.text(file)
     if len(content) <= SHOWN_MOST:
@@ -425,7 +425,7 @@ def _shown(cell: CellFiles, file: str) -> str:
     return f"{content[:SHOWN_MOST]}\n({len(content) - SHOWN_MOST} more characters are in {PurePosixPath(file).name})"
 
 
-def _indented(content: str) -> str:
+def _indent_json(content: str) -> str:
     """Format JSON with line breaks; unchanged if it is damaged."""
     try:
         return json.dumps(json.loads(content), indent=1)
@@ -448,8 +448,8 @@ def _configurations(cell: CellFiles, lab: str) -> list[Part]:
         for suffix, title in names.items():
             file = f"config/{device}{suffix}"
             if cell.has(file):
-                content = _shown(cell, file)
+                content = _truncated_file_text(cell, file)
                 if suffix.endswith("json"):
-                    content = _indented(content)
+                    content = _indent_json(content)
                 parts.append(Part(title.format(device), content.strip("\n"), suffix in (".ios", ".tc")))
     return parts

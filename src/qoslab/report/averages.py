@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from qoslab.analysis.averages import cells_counted, claim, score
+from qoslab.analysis.averages import cell_count_text, claim_text, score
 from qoslab.analysis.statistics import average
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.model.comparison import Pair
@@ -83,23 +83,23 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
     def extreme(name: str) -> str:
         if math.isnan(_number(row[name])):
             return text.NONE
-        return shown(name) + (f" ({text.bound(row[name + '_cell'])})" if row[name + "_cell"] else "")
+        return shown(name) + (f" ({text.bind_unit(row[name + '_cell'])})" if row[name + "_cell"] else "")
 
     interval = ""
     if not math.isnan(_number(row["low"])):
         interval = f"95 % interval {shown('low')} to {shown('high')} over {row['over']}"
     return AverageRow(
         title=row["title"],
-        about=text.bound(about),
+        about=text.bind_unit(about),
         reason=row["reason"],
-        cells=cells_counted(row),
+        cells=cell_count_text(row),
         published=shown("published"),
         measured=shown("value"),
         interval=interval,
         difference=text.difference(_number(row["value"]), _number(row["published"]), unit),
         lowest=extreme("lowest"),
         highest=extreme("highest"),
-        tolerance=text.bound(row["tolerance"]),
+        tolerance=text.bind_unit(row["tolerance"]),
         verdict=row["verdict"],
         reproduction=row["reproduction"] or "",
         explanation=row["explanation"] or "",
@@ -110,7 +110,7 @@ def _number(value: Any) -> float:
     return math.nan if pd.isna(value) else float(value)
 
 
-def failed(averages: pd.DataFrame) -> list[str]:
+def failed_average_texts(averages: pd.DataFrame) -> list[str]:
     """Return descriptions of averages out of bounds."""
     return [
         f"{row.title} ({row.about}): {row.measured}, lowest cell {row.lowest}, highest {row.highest}, "
@@ -139,7 +139,7 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
         f"of {len(pairs)} comparisons with {second}, in pairs of otherwise identical cells. A draw is a difference "
         f"of at most {pair.equal_within}, or one with a 95 % interval that contains 0."
     )
-    if statement := claim(pairs):
+    if statement := claim_text(pairs):
         sentence += f" {statement[0].upper()}{statement[1:]}."
     sentence += f" Fitted: {pair.fitted}" if pair.fitted else ""
     by_folder = {cell.folder: cell.values for cell in cells}
@@ -148,11 +148,11 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     for name in dict.fromkeys(name for each in values for name in each if name != pair.parameter):
         own = pd.Series([show_value(each[name]) if name in each else "" for each in values], index=pairs.index)
         if own.nunique() > 1:
-            tables.append((name, [_counted(str(value), pairs[own == value], unit) for value in own.unique()]))
+            tables.append((name, [_score_row(str(value), pairs[own == value], unit) for value in own.unique()]))
     words = {"first": f"{first} won", "second": f"{second} won", "equal": "equal"}
     listed = [
         PairRow(
-            text.bound(row["cell"]),
+            text.bind_unit(row["cell"]),
             [words[row["winner"]]],
             text.figure(row["first_value"], unit),
             text.figure(row["second_value"], unit),
@@ -164,11 +164,11 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     return PairSection(anchor, pair.title, sentence, first, second, tables, listed)
 
 
-def _counted(value: str, pairs: pd.DataFrame, unit: Unit) -> PairRow:
+def _score_row(value: str, pairs: pd.DataFrame, unit: Unit) -> PairRow:
     above, below = (average([[each] for each in pairs[name]]).value for name in ("first_value", "second_value"))
     counts = [str(count) for count in score(pairs)]
     share = above / below - 1 if below else math.nan
-    return PairRow(text.bound(value), counts, text.figure(above, unit), text.figure(below, unit), _share(share))
+    return PairRow(text.bind_unit(value), counts, text.figure(above, unit), text.figure(below, unit), _share(share))
 
 
 def _share(share: float) -> str:

@@ -54,7 +54,7 @@ def cell_table(manifest: Manifest, metrics: pd.DataFrame, problems: dict[str, st
         rows.append(
             CellRow(
                 arm=cell.arm,
-                values=[text.bound(show_value(values[name])) if name in values else "" for name in parameters],
+                values=[text.bind_unit(show_value(values[name])) if name in values else "" for name in parameters],
                 repetition=cell.repetition,
                 goodput=text.rate(goodputs[cell.name]) if cell.name in goodputs else text.NONE,
                 remark=remark,

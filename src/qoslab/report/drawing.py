@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 
 from qoslab.model.experiment import Link, LinkEnd, Topology
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 
 COLUMN, ROW = 400, 110
 """Distance between nodes, in pixels."""
@@ -83,13 +83,13 @@ def svg(topology: Topology, title: str) -> str:
 def mermaid(topology: Topology, title: str) -> str:
     """Return a Mermaid flowchart, which forges draw in Markdown pages."""
     numbers = {name: f"n{number}" for number, name in enumerate(topology.nodes)}
-    lines = ["---", f"title: {_quoted(title)}", "---", "flowchart LR"]
+    lines = ["---", f"title: {_quote_label(title)}", "---", "flowchart LR"]
     for name, number in numbers.items():
-        what = _quoted(f"{name}\n{_what(topology, name)}")
+        what = _quote_label(f"{name}\n{_platform_text(topology, name)}")
         lines.append(f"  {number}[{what}]" if _is_router(topology, name) else f"  {number}([{what}])")
     for link in topology.links:
         one, other = link.ends
-        label = _quoted(" · ".join([_of_end(one), _of_link(link), _of_end(other)]))
+        label = _quote_label(" · ".join([_end_label(one), _link_label(link), _end_label(other)]))
         lines.append(f"  {numbers[one.node]} ---|{label}| {numbers[other.node]}")
     return "\n".join(lines) + "\n"
 
@@ -98,23 +98,23 @@ FORMATS: Mapping[str, Callable[[Topology, str], str]] = {"svg": svg, "mermaid": 
 
 
 def _is_router(topology: Topology, name: str) -> bool:
-    return platform_of(topology.nodes[name]).is_router
+    return node_platform(topology.nodes[name]).is_router
 
 
-def _what(topology: Topology, name: str) -> str:
+def _platform_text(topology: Topology, name: str) -> str:
     node = topology.nodes[name]
     return " ".join(filter(None, (node.platform, node.model)))
 
 
-def _of_end(end: LinkEnd) -> str:
+def _end_label(end: LinkEnd) -> str:
     return " ".join([end.interface, *map(str, end.addresses)])
 
 
-def _of_link(link: Link) -> str:
+def _link_label(link: Link) -> str:
     return f"{link.name}: {link.rate}" + (f", {link.delay}" if int(link.delay) else "")
 
 
-def _quoted(text: str) -> str:
+def _quote_label(text: str) -> str:
     """Return text for Mermaid, which has its own entities and ends a label at a quote."""
     coded = re.sub(r"[#\"<>&;`\[\](){}|\\]", lambda found: f"#{ord(found[0])};", text)
     return '"' + coded.replace("\n", "<br/>") + '"'
@@ -126,7 +126,7 @@ def _box(topology: Topology, name: str, x: float, y: float) -> str:
         f'<g class="{kind}"><rect x="{x - WIDTH / 2:g}" y="{y - HEIGHT / 2:g}" width="{WIDTH}" height="{HEIGHT}" '
         f'rx="{4 if kind == "router" else HEIGHT / 2:g}"/>'
         + _text([name], x, y - 2, "name")
-        + _text([_what(topology, name)], x, y + LINE, "soft")
+        + _text([_platform_text(topology, name)], x, y + LINE, "soft")
         + "</g>"
     )
 
@@ -139,7 +139,7 @@ def _line(link: Link, places: Mapping[str, tuple[float, float]], aside: float) -
         label = [end.interface, *map(str, end.addresses)]
         parts.append(_text(label, x1 + (x2 - x1) * at, y1 + (y2 - y1) * at + LINE, "label soft"))
     middle = (x1 + (x2 - x1) * NEAR, y1 + (y2 - y1) * NEAR - 5)
-    return "".join([*parts, _text([_of_link(link)], *middle, "label")])
+    return "".join([*parts, _text([_link_label(link)], *middle, "label")])
 
 
 def _ends(x1: float, x2: float) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.page import verdict
 from qoslab.results import Manifest
-from qoslab.results.file_access import replace, writing
+from qoslab.results.file_access import convert_write_errors, replace
 from qoslab.schema.document import parse_document
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -98,7 +98,7 @@ def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file:
     for case in cases:
         named = {"classname": f"{name}.{case.arm}", "name": _ILLEGAL.sub("?", case.name), "time": "0"}
         element = ElementTree.SubElement(suite, "testcase", named)
-        places.append((element, _line_of(case, lines)))
+        places.append((element, _figure_line(case, lines)))
         if not case.met:
             message = _ILLEGAL.sub("?", f"{case.measured}, expected {case.tolerance}")
             ElementTree.SubElement(element, "failure", {"message": message}).text = _ILLEGAL.sub("?", case.reason)
@@ -144,7 +144,7 @@ def markdown(
         if before.invalid:
             parts.append(f"That run was not valid ({before.invalid} of {before.cells} cells).")
         for there, word in ((now.missing_values(before), "gone"), (before.missing_values(now), "new")):
-            parts += [_named(there, word)] if there else []
+            parts += [_changes_sentence(there, word)] if there else []
         parts += [_table(moved, old)] if moved else []
     rest = [each for each in now.figures if each.verdict != INFORMATIVE]
     if rest:
@@ -156,7 +156,7 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _named(figures: list[RunFigure], word: str) -> str:
+def _changes_sentence(figures: list[RunFigure], word: str) -> str:
     """Return a sentence on removed or new values, with the first of them by name."""
     count = "1 value is" if len(figures) == 1 else f"{len(figures)} values are"
     more = f", and {len(figures) - _NAMED} more" if len(figures) > _NAMED else ""
@@ -168,8 +168,8 @@ def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for each in figures:
         name = each.metric + (f" ({each.where})" if each.where else "")
-        past = [text.of_run(old[each.key]) if each.key in old else text.NONE] if old else []
-        cells = [each.arm, name, *past, text.of_run(each), each.tolerance, each.verdict]
+        past = [text.run_figure(old[each.key]) if each.key in old else text.NONE] if old else []
+        cells = [each.arm, name, *past, text.run_figure(each), each.tolerance, each.verdict]
         lines.append(f"| {' | '.join(map(_plain, cells))} |")
     return "\n".join(lines)
 
@@ -203,20 +203,20 @@ def picture(graph: Graph) -> str:
         "```mermaid",
         f"%%{{init: {{'themeVariables': {{'xyChart': {{'plotColorPalette': '{palette}'}}}}}}}}%%",
         "xychart-beta",
-        f'    x-axis "{_quoted(axis)}" {start:g} --> {end:g}',
-        f'    y-axis "{_quoted(graph.unit)}" 0 --> {top:.4g}',
-        *(f"    line [{', '.join(f'{y:.4g}' for y in _thinned(ys))}]" for _, ys, _ in drawn),
+        f'    x-axis "{_strip_markup(axis)}" {start:g} --> {end:g}',
+        f'    y-axis "{_strip_markup(graph.unit)}" 0 --> {top:.4g}',
+        *(f"    line [{', '.join(f'{y:.4g}' for y in _average_neighbours(ys))}]" for _, ys, _ in drawn),
         "```",
     ]
     words = f"{_plain(graph.title)}. {'; '.join(legend)}." + (f" Far above: {'; '.join(left)}." if left else "")
     return f"### Picture\n\n{words}\n\n" + "\n".join(chart)
 
 
-def _quoted(words: str) -> str:
+def _strip_markup(words: str) -> str:
     return re.sub(r"[^\w ,./%()-]", " ", words)
 
 
-def _thinned(values: list[float]) -> list[float]:
+def _average_neighbours(values: list[float]) -> list[float]:
     """Reduce values to a limited number of points by averaging neighbours."""
     width = -(-len(values) // _POINTS)
     groups = [values[at : at + width] for at in range(0, len(values), width)]
@@ -233,7 +233,7 @@ class Note:
     level: Literal["error", "warning"] = "error"
 
 
-def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
+def failure_annotations(outcome: Outcome, experiment_file: str) -> list[Note]:
     """Return the lines of the experiment's text with expectations that failed; reasons of an invalid run at its top."""
     lines = _lines(experiment_file)
     found = [Note(1, "The run is invalid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
@@ -241,11 +241,11 @@ def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
     for each in expected(outcome):
         if not each.met:
             words = f"{each.name} is {each.measured}, expected {each.tolerance}"
-            found.append(Note(_line_of(each, lines), f"{each.arm}: outside tolerance", words))
+            found.append(Note(_figure_line(each, lines), f"{each.arm}: outside tolerance", words))
     return found
 
 
-def _line_of(figure: Expected, lines: Mapping[tuple[str, str], int]) -> int:
+def _figure_line(figure: Expected, lines: Mapping[tuple[str, str], int]) -> int:
     return lines.get((figure.arm, figure.key), lines.get(("", ""), 1))
 
 
@@ -267,8 +267,8 @@ def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
     return found
 
 
-def saved(path: Path, content: bytes, *, more: bool) -> None:
+def save_text(path: Path, content: bytes, *, more: bool) -> None:
     """Write or append to a file as a whole. Raise `UserError` if that fails; the previous content then stays."""
-    with writing(path, in_run=False):
+    with convert_write_errors(path, in_run=False):
         before = path.read_bytes() if more and path.is_file() else b""
     replace(path, before + content, in_run=False)

@@ -17,7 +17,7 @@ from qoslab.results import CellFiles
 ANCHOR = "lead"
 
 
-def lead_graph(
+def headline_graph(
     experiment: Experiment, cells: Sequence[CellFiles], found: dict[str, pd.DataFrame], sweep: Sequence[SweepSection]
 ) -> Graph | None:
     """Return the first curve that the experiment asks for, or else the goodput of each arm over time.
@@ -33,7 +33,7 @@ def lead_graph(
         cell = next((each for each in cells if each.arm == arm.name), None)
         if cell is None:
             continue
-        drawn = _received(experiment, cell, found)
+        drawn = _received_payload(experiment, cell, found)
         if drawn is not None:
             lines[arm.title or arm.name] = drawn
     if len(lines) < 2:
@@ -56,7 +56,7 @@ def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str]
         ANCHOR,
         title,
         f"Payload{without}, mean from first start to last end: {'; '.join(means)}.",
-        charts.unit_of(greatest)[1],
+        charts.axis_rate_unit(greatest)[1],
         charts.overlay_graph(lines),
     )
 
@@ -80,7 +80,7 @@ def stream_graphs(
             f"answer-{arm.name}",
             arm.title or arm.name,
             f"Payload of each stream; together {text.rate(float(every.mean()))}.",
-            charts.unit_of(max(float(line.max()) for line in curves.values()))[1],
+            charts.axis_rate_unit(max(float(line.max()) for line in curves.values()))[1],
             charts.overlay_graph(curves, linear=True, height=260),
         )
 
@@ -89,11 +89,11 @@ def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
     """Return the background traffic of an arm, which its line leaves out; none if all of its traffic is in the
     background.
     """
-    mine = experiment.flows_of(arm)
+    mine = experiment.arm_flows(arm)
     return [flow for flow in mine if flow.background] if not all(flow.background for flow in mine) else []
 
 
-def _received(experiment: Experiment, cell: CellFiles, found: dict[str, pd.DataFrame]) -> pd.Series | None:
+def _received_payload(experiment: Experiment, cell: CellFiles, found: dict[str, pd.DataFrame]) -> pd.Series | None:
     """Return payload in bits per second by time, summed over all streams; None if nothing was received."""
     flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
     without = [flow.name for flow in _background(experiment, experiment.arm(cell.arm))]

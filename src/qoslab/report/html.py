@@ -51,7 +51,7 @@ def render_index(root: Path) -> Path:
     return file
 
 
-def across_html(page: LabComparisonPage) -> str:
+def lab_comparison_html(page: LabComparisonPage) -> str:
     """Return the page that compares the results of one experiment in several labs."""
     return _environment().get_template("across.html.j2").render(page=page, style=_asset("report.css"))
 
@@ -69,19 +69,19 @@ def _environment() -> Environment:
     )
     # As an image, a drawing's style does not affect the page.
     found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
-    found.filters["between_tags"] = _between_tags
+    found.filters["between_tags"] = _escape_content
     found.filters["dark"] = lambda colour: charts.DARK.get(colour, colour)
     return found
 
 
-def _between_tags(text: str) -> Markup:
+def _escape_content(text: str) -> Markup:
     """Escape the content of an element; quotation marks stay, since escaped ones take five bytes."""
     return Markup(str(escape(text)).replace("&#34;", '"').replace("&#39;", "'"))
 
 
 def to_html(page: Page) -> str:
     """Return the report as HTML."""
-    return _with_graphs("report.html.j2", page)
+    return _render_with_graphs("report.html.j2", page)
 
 
 class GraphedPage(Protocol):
@@ -95,10 +95,10 @@ class GraphedPage(Protocol):
 
 def foreign_html(page: GraphedPage) -> str:
     """Return the page on data imported from files of other tools."""
-    return _with_graphs("import.html.j2", page)
+    return _render_with_graphs("import.html.j2", page)
 
 
-def _with_graphs(template: str, page: GraphedPage) -> str:
+def _render_with_graphs(template: str, page: GraphedPage) -> str:
     plotly, script = (
         (_asset("plotly/plotly-basic.min.js"), _asset("report.js")) if page.graphs else (Markup(), Markup())
     )
@@ -112,12 +112,12 @@ def _with_graphs(template: str, page: GraphedPage) -> str:
             script=script,
             plotly=plotly,
             script_hashes=Markup(" ".join(_hash(each) for each in (plotly, script) if each) or "'none'"),
-            graphs=[(graph.id, Markup(_packed(graph.figure))) for graph in page.graphs],
+            graphs=[(graph.id, Markup(_compact_chart(graph.figure))) for graph in page.graphs],
         )
     )
 
 
-def _packed(drawn: charts.Figure) -> str:
+def _compact_chart(drawn: charts.Figure) -> str:
     """Return a chart as compact JSON that is safe inside a script element, in the form that `report.js` reads: an `x`
     equal to that of an earlier line is replaced by the number of that line, and whole numbers have no decimal point.
     """

@@ -113,13 +113,13 @@ def _section(root: Path, number: int, name: str, runs: list[RunSummary]) -> Inde
     trends = _trends(finished[:COLUMNS], alike) if newest is not None else []
     compared = ""
     if len(alike) > 1:
-        compared = f"{_when(alike[0])} against {_when(alike[1])}, {_lab(alike[0].lab)}, same options"
+        compared = f"{_start_text(alike[0])} against {_start_text(alike[1])}, {_lab(alike[0].lab)}, same options"
     return IndexSection(
         anchor=f"experiment-{number}",
         name=name,
         title=newest.title if newest is not None else name,
         rows=[_row(root, run) for run in runs],
-        heads=[(_when(run), _lab(run.lab)) for run in finished[:COLUMNS]],
+        heads=[(_start_text(run), _lab(run.lab)) for run in finished[:COLUMNS]],
         moved=[trend for trend in trends if trend.moved],
         still=[trend for trend in trends if not trend.moved],
         compared=compared,
@@ -130,7 +130,7 @@ def _row(root: Path, run: RunSummary) -> IndexRow:
     kind, word = _verdict(run)
     report = run.report
     return IndexRow(
-        when=_when(run),
+        when=_start_text(run),
         href="./" + quote(report.relative_to(root).as_posix()) if report is not None else "",
         lab=_lab(run.lab) if run.state == FINISHED else "",
         kind=kind,
@@ -153,7 +153,7 @@ def _verdict(run: RunSummary) -> tuple[str, str]:
     return ("within", "within tolerance") if run.count("within") else ("informative", "informative")
 
 
-def _when(run: RunSummary) -> str:
+def _start_text(run: RunSummary) -> str:
     try:
         return text.moment(datetime.strptime(run.folder.name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC))
     except ValueError:
@@ -179,11 +179,13 @@ def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Tr
             Trend(
                 name=f"{figure.arm}: {figure.metric}",
                 where=figure.where,
-                tolerance=text.bound(figure.tolerance),
-                cells=[(text.of_run(each), each.verdict) if each is not None else (text.NONE, "") for each in cells],
+                tolerance=text.bind_unit(figure.tolerance),
+                cells=[
+                    (text.run_figure(each), each.verdict) if each is not None else (text.NONE, "") for each in cells
+                ],
                 moved=moved,
                 spark=_spark([each.measured for each in past if each.measured is not None]),
-                words=f"{text.of_run(past[0])} first, {text.of_run(figure)} now, over {len(past)} runs",
+                words=f"{text.run_figure(past[0])} first, {text.run_figure(figure)} now, over {len(past)} runs",
             )
         )
     return trends

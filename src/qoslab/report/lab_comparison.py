@@ -154,7 +154,7 @@ def build_across(
         version=__version__,
         title=experiment.title,
         name=experiment.name,
-        verdict=across_verdict(found),
+        verdict=comparison_verdict(found),
         labs=[run.lab for run in found.runs],
         against=found.runs[0].lab,
         runs=[_run(run, folder, place) for run, folder in zip(found.runs, folders, strict=True)],
@@ -168,24 +168,28 @@ def build_across(
     )
 
 
-def across_verdict(found: LabComparison) -> Verdict:
+def comparison_verdict(found: LabComparison) -> Verdict:
     """Return the verdict: whether the labs contradict each other, and in which values."""
-    labs = text.listed([LABS[run.lab].title if run.lab in LABS else run.lab for run in found.runs])
+    labs = text.join_items([LABS[run.lab].title if run.lab in LABS else run.lab for run in found.runs])
     counted = [(each, found.count(each)) for each, _ in MEANINGS]
     total = sum(count for _, count in counted)
     if not total:
         sentence = f"No value with an expectation was measured in all of {labs}."
         return Verdict("informative", "–", "Nothing to compare", sentence, [])
     summary = ", ".join(f"{count} {word}" for word, count in counted if count)
-    rest = f"; {found.alone} more {'is' if found.alone == 1 else 'are'} not in two labs" if found.alone else ""
+    rest = (
+        f"; {found.single_lab_count} more {'is' if found.single_lab_count == 1 else 'are'} not in two labs"
+        if found.single_lab_count
+        else ""
+    )
     sentence = f"{labs[0].upper()}{labs[1:]}: of {total} values with an expectation {summary}{rest}."
-    if not found.contrary:
+    if not found.contradiction_count:
         return Verdict("within", "✓", "No contradiction", sentence, [])
     details = [
         f"{figure.arm}{f' ({figure.where})' if figure.where else ''}: {figure.metric}: "
         f"{', '.join(f'{each.lab} {_figure(each, figure.unit)}' for each in figure.labs)}"
         for figure in found.figures
-        if figure.expected and figure.contrary
+        if figure.expected and figure.is_contradiction
     ]
     return Verdict("outside", "!", "Labs differ", sentence, details)
 
@@ -224,11 +228,11 @@ def _row(figure: ComparedValue) -> LabComparisonRow:
     return LabComparisonRow(
         name=Reference.parse(figure.metric).description,
         metric=figure.metric,
-        where=text.bound(figure.where),
+        where=text.bind_unit(figure.where),
         reason=figure.reason,
         predicted=text.figure(figure.predicted, unit),
         published=text.figure(figure.published, unit),
-        tolerance=text.bound(figure.tolerance),
+        tolerance=text.bind_unit(figure.tolerance),
         labs=[
             Measurement(
                 each.lab, _figure(each, unit), _interval(each, unit), each.verdict == OUTSIDE, each.estimate is not None
@@ -263,13 +267,15 @@ def _distance(lab: str, agreed: Agreement, margin: Margin, unit: Unit) -> Distan
         lab=lab,
         word=agreed.word,
         kind=KINDS[agreed.word],
-        difference="" if agreed.word == SAME else text.signed(agreed.difference, unit),
+        difference="" if agreed.word == SAME else text.signed_difference(agreed.difference, unit),
         detail=tested or agreed.untested,
-        dot=_across(agreed.difference / margin.value) if margin.value and math.isfinite(agreed.difference) else None,
+        dot=_chart_position(agreed.difference / margin.value)
+        if margin.value and math.isfinite(agreed.difference)
+        else None,
     )
 
 
-def _across(margins: float) -> float:
+def _chart_position(margins: float) -> float:
     """Return the position in the chart of a difference in margins, limited to the ends of the chart."""
     inside = max(-_SPAN, min(_SPAN, margins))
     return round(_WIDTH / 2 + inside / _SPAN * (_WIDTH / 2 - _EDGE), 1)

@@ -45,13 +45,13 @@ def counterparts(root: Path, given: Sequence[str]) -> MatchingRuns:
     """
     found = [_Candidate(find_run(root, each)) for each in given or (None,)]
     if len(found) > 1:
-        return _given(found)
+        return _check_given_runs(found)
     (first,) = found
     around = runs(first.folder.path.parent.parent, first.folder.path.parent.name)
-    others = [_Candidate(each) for each in reversed(around) if each.finished and each.path != first.folder.path]
+    others = [_Candidate(each) for each in reversed(around) if each.is_finished and each.path != first.folder.path]
     if given and any((place / MANIFEST).exists() for place in (Path(given[0]), root / given[0])):
-        return _matching([first], others)
-    return _matching([], sorted([first, *others], key=lambda each: each.folder.path.name, reverse=True))
+        return _find_newest_matches([first], others)
+    return _find_newest_matches([], sorted([first, *others], key=lambda each: each.folder.path.name, reverse=True))
 
 
 class _Candidate:
@@ -69,7 +69,7 @@ class _Candidate:
         return self.manifest.lab
 
     @cached_property
-    def lacks(self) -> str:
+    def missing_part(self) -> str:
         """Return the missing part of the experiment; empty if it is complete."""
         chosen = partial_options(self.manifest.overrides)
         unrun = [each.name for each in self.manifest.cells if each.record is None and not each.spared]
@@ -82,37 +82,37 @@ class _Candidate:
         """Return the first repetition of each cell, by cell name without the repetition."""
         found: dict[str, CellFiles] = {}
         for each in self.manifest.cells:
-            found.setdefault(each.name.rpartition("/")[0], self.folder.files_of(each))
+            found.setdefault(each.name.rpartition("/")[0], self.folder.counted_cell_files(each))
         return found
 
     def differences(self, other: _Candidate) -> Iterator[str]:
         """Describe the differences of the settings in common cells."""
         common = [place for place in self.cells if place in other.cells]
         if not common:
-            yield f"no cell exists in both ({_some(self.cells)}; {_some(other.cells)})"
+            yield f"no cell exists in both ({_first_names(self.cells)}; {_first_names(other.cells)})"
         for place in common:
             try:
                 mine, theirs = (json.loads(each.cells[place].experiment_content()) for each in (self, other))
             except (UserError, ValueError, RecursionError):
                 continue  # a damaged cell is left out and reported
-            for where, a, b in _different(mine, theirs):
-                yield f"{place}: {where}: {_shown(a)} and {_shown(b)}"
+            for where, a, b in _differing_values(mine, theirs):
+                yield f"{place}: {where}: {_short_text(a)} and {_short_text(b)}"
 
 
-def _different(mine: object, theirs: object, where: str = "") -> Iterator[tuple[str, object, object]]:
+def _differing_values(mine: object, theirs: object, where: str = "") -> Iterator[tuple[str, object, object]]:
     """Return the values that differ, each with its place."""
     if mine == theirs:
         return
-    a, b = _named(mine), _named(theirs)
+    a, b = _named_parts(mine), _named_parts(theirs)
     if a is None or b is None:
         yield where, mine, theirs
         return
     for key in dict.fromkeys([*a, *b]):
         if where or key not in UNMEASURED:
-            yield from _different(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
+            yield from _differing_values(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
 
 
-def _named(value: object) -> Mapping[str, Any] | None:
+def _named_parts(value: object) -> Mapping[str, Any] | None:
     """Return the parts of a value by name; None if it has none."""
     if isinstance(value, dict):
         return {key: each for key, each in value.items() if key != "title"}
@@ -121,12 +121,12 @@ def _named(value: object) -> Mapping[str, Any] | None:
     return None
 
 
-def _shown(value: object) -> str:
+def _short_text(value: object) -> str:
     text = "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _given(found: Sequence[_Candidate]) -> MatchingRuns:
+def _check_given_runs(found: Sequence[_Candidate]) -> MatchingRuns:
     first, *others = found
     for other in others:
         _check_experiment(first, other)
@@ -140,19 +140,19 @@ def _given(found: Sequence[_Candidate]) -> MatchingRuns:
                 hint="`qoslab compare RUN RUN` compares two runs of one lab",
             )
         by_lab[each.lab] = each
-    return MatchingRuns(_ordered(by_lab))
+    return MatchingRuns(_order_by_lab_kind(by_lab))
 
 
-def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> MatchingRuns:
+def _find_newest_matches(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> MatchingRuns:
     """Return the newest run of each lab with the same settings; `others` start with the newest."""
-    preferred = sorted(others, key=lambda each: bool(each.lacks))
+    preferred = sorted(others, key=lambda each: bool(each.missing_part))
     for anchor in fixed or preferred:
         chosen = {anchor.lab: anchor}
         for each in preferred:
             if each.lab not in chosen and next(anchor.differences(each), None) is None:
                 chosen[each.lab] = each
         if len(chosen) > 1:
-            return MatchingRuns(_ordered(chosen), tuple(_passed(anchor, chosen, others)))
+            return MatchingRuns(_order_by_lab_kind(chosen), tuple(_skipped_run_reasons(anchor, chosen, others)))
     first = (fixed or preferred)[0]
     other = next((each for each in preferred if each.lab != first.lab), None)
     name = first.manifest.experiment.name
@@ -166,7 +166,9 @@ def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Matc
     raise AssertionError("choose runs with the same settings")
 
 
-def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequence[_Candidate]) -> Iterator[str]:
+def _skipped_run_reasons(
+    anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequence[_Candidate]
+) -> Iterator[str]:
     """Return the newer runs of a lab that were skipped, with the reason."""
     taken = [each.folder.path for each in chosen.values()]
     for each in others:
@@ -176,7 +178,7 @@ def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequen
         if instead is not None and each.manifest.started <= instead.manifest.started:
             continue
         difference = next(anchor.differences(each), None)
-        yield f"{each.folder.path.name}: {each.lacks or difference or 'another run was given'}"
+        yield f"{each.folder.path.name}: {each.missing_part or difference or 'another run was given'}"
 
 
 def _check_experiment(first: _Candidate, other: _Candidate) -> None:
@@ -199,7 +201,7 @@ def _check_settings(first: _Candidate, other: _Candidate) -> None:
         )
 
 
-def _ordered(chosen: Mapping[str, _Candidate]) -> tuple[RunFolder, ...]:
+def _order_by_lab_kind(chosen: Mapping[str, _Candidate]) -> tuple[RunFolder, ...]:
     """Sort runs: real devices first, then real time, then the rest."""
 
     def place(lab: str) -> tuple[bool, bool, str]:
@@ -213,6 +215,6 @@ def _title(lab: str) -> str:
     return LABS[lab].title if lab in LABS else lab
 
 
-def _some(cells: Mapping[str, object]) -> str:
+def _first_names(cells: Mapping[str, object]) -> str:
     names = list(cells)
     return ", ".join(names[:2]) + (", …" if len(names) > 2 else "")

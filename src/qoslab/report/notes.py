@@ -53,11 +53,11 @@ def notes(
         found.append(
             NoteText(
                 title=note.title,
-                paragraphs=paragraphs_of(note.text, run, shown),
+                paragraphs=fill_paragraphs(note.text, run, shown),
                 columns=list(table.metrics) if table else [],
                 rows=[
                     (
-                        ", ".join(filter(None, (arm_title(experiment, arm), text.bound(selection_text(where))))),
+                        ", ".join(filter(None, (arm_title(experiment, arm), text.bind_unit(selection_text(where))))),
                         [shown(arm, metric, where) for metric in table.metrics],
                     )
                     for arm in (table.arms if table else ())
@@ -79,11 +79,11 @@ def values(metrics: pd.DataFrame, invalid: Collection[str]) -> Shown:
     return shown
 
 
-def paragraphs_of(written: str, run: Collection[str], shown: Shown) -> list[str]:
+def fill_paragraphs(written: str, run: Collection[str], shown: Shown) -> list[str]:
     """Return the paragraphs of a text about arms that were run, with measured values."""
 
     def figure(match: re.Match[str]) -> str:
-        wanted = NoteFigure.of(match)
+        wanted = NoteFigure.from_match(match)
         return shown(wanted.arm, wanted.metric, {name: as_scalar(value) for name, value in wanted.where})
 
     paragraphs = [

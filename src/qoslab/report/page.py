@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from qoslab import __version__
-from qoslab.analysis.expected_comparison import reproduced
+from qoslab.analysis.expected_comparison import reproduction_sentence
 from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import LOOSE, OUTSIDE, UNDECIDED, WITHIN
@@ -23,10 +23,10 @@ from qoslab.model.matrix import Scalar, matches
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
-from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
+from qoslab.report.averages import AverageRow, PairSection, average_rows, failed_average_texts, pair_sections
 from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.drawing import svg
-from qoslab.report.headline_chart import lead_graph
+from qoslab.report.headline_chart import headline_graph
 from qoslab.report.kernel_fidelity import KernelFidelity, kernel_fidelity
 from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
@@ -217,18 +217,20 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         version=__version__,
         title=experiment.title,
         description=experiment.description.strip(),
-        when=_when(manifest),
+        when=_run_sentence(manifest),
         remark=lab_kind(manifest.lab).remark,
         found=lab_kind(manifest.lab).value_label,
         article=_article(experiment),
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
-        warnings=_some(outcome.warnings),
+        warnings=_first_reasons(outcome.warnings),
         answer=answered,
-        lead=None if answered and (answered.graphs or answered.bars) else lead_graph(experiment, drawn, found, sweep),
+        lead=None
+        if answered and (answered.graphs or answered.bars)
+        else headline_graph(experiment, drawn, found, sweep),
         predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
-        reproduced=reproduced(outcome.comparison),
+        reproduced=reproduction_sentence(outcome.comparison),
         unexpected=[each for each in manifest.published if each.remark],
         published_tables=published_tables(outcome.comparison, experiment),
         averages=average_rows(outcome.averages),
@@ -265,7 +267,7 @@ def _article(experiment: Experiment) -> str:
     return "" if article is None else f"Published values: {article}."
 
 
-def _when(manifest: Manifest) -> str:
+def _run_sentence(manifest: Manifest) -> str:
     where = lab_kind(manifest.lab).title
     ran = f"Run on {text.moment(manifest.started)} in {where}; {_traffic(manifest)}."
     return " ".join(filter(None, (ran, text.part(manifest.overrides))))
@@ -287,13 +289,15 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     """Return the verdict: one sentence, and the values or reasons behind it."""
     total = outcome.expected
     if not outcome.valid:
-        return Verdict("invalid", "✕", "Invalid", "The values of this run must not be trusted.", _some(outcome.reasons))
+        return Verdict(
+            "invalid", "✕", "Invalid", "The values of this run must not be trusted.", _first_reasons(outcome.reasons)
+        )
     if total == 0:
         why = "All expectations have loose bounds" if outcome.loose else "No expectations were set"
         return Verdict("informative", "–", "No verdict", f"{why}; the values are below.", [])
     late = [] if not outcome.not_measured else [_too_short(outcome, experiment)]
     if outcome.undecided:
-        return _undecided(outcome, experiment, total)
+        return _undecided_verdict(outcome, experiment, total)
     if outcome.outside == 0 and outcome.not_measured == total:
         return Verdict("informative", "–", "Not measured", "No expected value was measured.", late)
     if outcome.outside == 0:
@@ -308,7 +312,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         if outcome.loose:
             sentence += f" {outcome.loose} more are within loose bounds and not counted."
         return Verdict("within", "✓", "Within tolerance", sentence, late)
-    details = [*_failed(outcome, experiment), *late]
+    details = [*_failure_texts(outcome, experiment), *late]
     verb = "is" if outcome.outside == 1 else "are"
     return Verdict(
         "outside",
@@ -319,17 +323,17 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     )
 
 
-def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
+def _failure_texts(outcome: Outcome, experiment: Experiment) -> list[str]:
     """Return descriptions of values out of tolerance."""
     rows = outcome.comparison[outcome.comparison["verdict"] == OUTSIDE].to_dict("records")
     return [
         f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
-        f"{_was(row)}, expected {text.bound(row['tolerance'])}"
+        f"{_measured_phrase(row)}, expected {text.bind_unit(row['tolerance'])}"
         for row in rows
-    ] + failed(outcome.averages)
+    ] + failed_average_texts(outcome.averages)
 
 
-def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
+def _undecided_verdict(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
     """Return the verdict of a run with expectations that have too few valid cells."""
     rows = outcome.comparison[outcome.comparison["verdict"] == UNDECIDED].to_dict("records")
     details = [
@@ -346,7 +350,7 @@ def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
         f"{outcome.undecided} of {total} expected values are undecided: most of their cells are invalid or lack the "
         "value."
     )
-    return Verdict("invalid", "?", "Undecided", sentence, details + _failed(outcome, experiment))
+    return Verdict("invalid", "?", "Undecided", sentence, details + _failure_texts(outcome, experiment))
 
 
 def _too_short(outcome: Outcome, experiment: Experiment) -> str:
@@ -362,7 +366,7 @@ def _cells(where: str) -> str:
     return f" ({where})" if where else ""
 
 
-def _was(row: dict[Any, Any]) -> str:
+def _measured_phrase(row: dict[Any, Any]) -> str:
     if math.isnan(row["measured"]):
         return f"not measured ({row['missing']})" if row["missing"] else "not measured"
     return text.figure(row["measured"], row["unit"])
@@ -417,7 +421,7 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     measured=text.figure(row["measured"], row["unit"]),
                     interval=_interval(row),
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
-                    tolerance=text.bound(row["tolerance"]),
+                    tolerance=text.bind_unit(row["tolerance"]),
                     verdict="not valid" if doubtful else row["verdict"],
                     reproduction=row["reproduction"],
                     explanation=row["explanation"],
@@ -492,7 +496,7 @@ def _trust(run: OpenRun, outcome: Outcome, top: Path) -> Trust:
                 "the budget."
             )
     else:
-        sentence = "No: " + "; ".join(_some(outcome.reasons)) + "."
+        sentence = "No: " + "; ".join(_first_reasons(outcome.reasons)) + "."
     if not few:
         listed = f" Only the {CELLS_IN_FULL} of {len(every)} cells with the latest packets are listed."
         sentence += listed if routers else f" Only the first {CELLS_IN_FULL} of {len(every)} cells are listed."
@@ -518,7 +522,7 @@ def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment)
 REASONS_SHOWN = 12
 
 
-def _some(reasons: Sequence[str]) -> list[str]:
+def _first_reasons(reasons: Sequence[str]) -> list[str]:
     """Return the first reasons, and the number of the others."""
     more = len(reasons) - REASONS_SHOWN
     return [*reasons[:REASONS_SHOWN], *([f"and {more} more"] if more > 0 else [])]

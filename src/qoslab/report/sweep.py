@@ -48,7 +48,7 @@ class HeatCell:
     @property
     def ink(self) -> str:
         """Return a readable text colour."""
-        return charts.ink_on(self.colour)
+        return charts.contrasting_ink(self.colour)
 
 
 _LETTER_EM = 0.62
@@ -76,7 +76,7 @@ class HeatMap:
         return max((len(cells) for _, cells in self.rows), default=0)
 
     @property
-    def across_em(self) -> float:
+    def width_em(self) -> float:
         """Width of the map with its row names, in em."""
         columns = [[name, *(names[at] for names, _ in self.rows)] for at, name in enumerate(self.row_names)]
         columns[-1] += self.column_names
@@ -134,13 +134,13 @@ def _section(
     unit = reference.metric.unit
     titles = {arm.name: arm.title or arm.name for arm in experiment.arms}
     means = [
-        f"{titles[arm]}: {_with_interval(sweep_points.overall(each), unit)} over {len(each)} combinations"
+        f"{titles[arm]}: {_value_with_interval(sweep_points.overall(each), unit)} over {len(each)} combinations"
         for arm, each in found.items()
         if each
     ]
     lowest = wanted.worst == "lowest"
     worst = averages.extremes(every, WORST, lowest=lowest)
-    names = averages.varied(every)
+    names = averages.varied_parameters(every)
     return SweepSection(
         anchor=anchor,
         title=wanted.title,
@@ -152,7 +152,7 @@ def _section(
             if wanted.rows and each
         ],
         tables=list(_tables(wanted, every, unit)),
-        worst=[_listed(captures, point, unit, names, several=len(found) > 1) for point in worst],
+        worst=[_listed_cell(captures, point, unit, names, several=len(found) > 1) for point in worst],
         worst_title=f"The {len(worst)} {wanted.worst}",
     )
 
@@ -161,7 +161,7 @@ def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def _with_interval(estimate: Estimate, unit: Unit) -> str:
+def _value_with_interval(estimate: Estimate, unit: Unit) -> str:
     figure = text.figure(estimate.value, unit)
     return figure if math.isnan(estimate.low) else f"{figure} ({_ends(estimate, unit)})"
 
@@ -178,7 +178,7 @@ def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str)
         name: [(_position(point.parameters[wanted.over]), point.estimate) for point in points]
         for name, points in sweep_points.curves(every, wanted.over).items()
     }
-    title = f"{wanted.over}{_unit_of(every, wanted.over)}"
+    title = f"{wanted.over}{_axis_unit_suffix(every, wanted.over)}"
     figure, shown = charts.curve_graph(lines, title, unit, log=wanted.scale == "log")
     best = {name: max(points, key=lambda point: point[1].value) for name, points in lines.items()}
     summary = "Highest: " + "; ".join(
@@ -200,7 +200,7 @@ def _position(value: Scalar) -> float | str:
     return number if isinstance(number, str) else float(number)
 
 
-def _unit_of(every: Sequence[Point], name: str) -> str:
+def _axis_unit_suffix(every: Sequence[Point], name: str) -> str:
     """Return the unit of a parameter's axis, after a comma; empty for shares and plain numbers."""
     kinds = {type(read_value(point.parameters[name])) for point in every if name in point.parameters}
     units = (unit for unit, kind in QUANTITY_BY_UNIT.items() if kinds == {kind} and unit != "fraction")
@@ -209,9 +209,9 @@ def _unit_of(every: Sequence[Point], name: str) -> str:
 
 def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: str, *, lowest: bool) -> HeatMap:
     grid = sweep_points.grid(points, wanted.rows, wanted.columns)
-    found = {key: _joined(each) for key, each in grid.cells.items()}
+    found = {key: _overall_estimate(each) for key, each in grid.cells.items()}
     values = [estimate.value for estimate in found.values() if math.isfinite(estimate.value)]
-    factor, shown = _in_few_digits(unit, max(values, default=0.0))
+    factor, shown = _short_unit(unit, max(values, default=0.0))
     shades = _ranks(values, factor, lowest=lowest)
 
     def cell(estimate: Estimate | None) -> HeatCell:
@@ -248,10 +248,10 @@ _LEGEND = 5
 """Number of cells in the colour legend of a map."""
 
 
-def _in_few_digits(unit: Unit, greatest: float) -> tuple[float, str]:
+def _short_unit(unit: Unit, greatest: float) -> tuple[float, str]:
     """Return the divisor and the unit for the values of a map with this maximum."""
     prefixed = ((factor, name) for factor, name in _PREFIXED if unit == "B" and greatest >= 10 * factor)
-    return next(prefixed, charts.shown_in(unit, greatest))
+    return next(prefixed, charts.axis_divisor_and_unit(unit, greatest))
 
 
 def _short(value: float, factor: float) -> str:
@@ -283,14 +283,14 @@ def _shade(cell: HeatCell) -> float:
     return cell.shade
 
 
-def _joined(points: Sequence[Point]) -> Estimate:
+def _overall_estimate(points: Sequence[Point]) -> Estimate:
     return points[0].estimate if len(points) == 1 else sweep_points.overall(points)
 
 
 def _tables(
     wanted: SweepGraph, every: Sequence[Point], unit: Unit
 ) -> Iterator[tuple[str, list[tuple[str, str, str, int]]]]:
-    for name, values in sweep_points.by_parameter(every).items():
+    for name, values in sweep_points.means_by_parameter(every).items():
         if name == wanted.over:
             continue  # the graph shows it
         yield (
@@ -302,7 +302,7 @@ def _tables(
         )
 
 
-def _listed(captures: Captures, point: Point, unit: Unit, names: Sequence[str], *, several: bool) -> Listed:
+def _listed_cell(captures: Captures, point: Point, unit: Unit, names: Sequence[str], *, several: bool) -> Listed:
     words = [point.arm] if several else []
     words += [f"{name} {value}" for name, value in point.parameters.items() if name in names]
     files = [(name, f"{each.place}/{file}") for each in point.cells for name, file in captures[each.name]().items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qoslab.analysis.averages import Point, varied
+from qoslab.analysis.averages import Point, varied_parameters
 from qoslab.analysis.statistics import Estimate, average
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number
@@ -16,7 +16,7 @@ def overall(found: Sequence[Point]) -> Estimate:
     return average([[point.estimate.value] for point in found])
 
 
-def by_parameter(found: Sequence[Point]) -> dict[str, list[tuple[Scalar, Estimate]]]:
+def means_by_parameter(found: Sequence[Point]) -> dict[str, list[tuple[Scalar, Estimate]]]:
     """Return the mean for each value of each parameter with several values, over all values of the other parameters."""
     table: dict[str, list[tuple[Scalar, Estimate]]] = {}
     for name in dict.fromkeys(name for point in found for name in point.parameters):
@@ -36,7 +36,7 @@ def curves(found: Sequence[Point], over: str) -> dict[str, list[Point]]:
     Parameters with a single value are not in the names.
     """
     named = [point for point in found if over in point.parameters]
-    telling = set(varied(named)) - {over}
+    telling = set(varied_parameters(named)) - {over}
     arms = len({point.arm for point in named}) > 1
     grouped: dict[str, list[Point]] = {}
     for point in named:
@@ -45,11 +45,13 @@ def curves(found: Sequence[Point], over: str) -> dict[str, list[Point]]:
         grouped.setdefault(", ".join(words) or point.arm, []).append(point)
     return {
         name: sorted(grouped[name], key=lambda point: _rank(point.parameters[over]))
-        for name in sorted(grouped, key=lambda name: [_rank(value) for value in _others(grouped[name][0], over)])
+        for name in sorted(
+            grouped, key=lambda name: [_rank(value) for value in _other_parameters(grouped[name][0], over)]
+        )
     }
 
 
-def _others(point: Point, over: str) -> list[Scalar]:
+def _other_parameters(point: Point, over: str) -> list[Scalar]:
     return [value for name, value in point.parameters.items() if name != over]
 
 

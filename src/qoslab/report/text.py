@@ -22,7 +22,7 @@ def figure(value: float, unit: Unit) -> str:
         return NONE
     if math.isinf(value):
         return "∞"
-    return bound(format_value(value, unit))
+    return bind_unit(format_value(value, unit))
 
 
 def difference(measured: float, published: float, unit: Unit) -> str:
@@ -34,14 +34,14 @@ def difference(measured: float, published: float, unit: Unit) -> str:
     if measured == published:
         return "0"
     if unit == "fraction":
-        return _signed((measured - published) * 100, " points")
+        return _signed_number((measured - published) * 100, " points")
     if published == 0:
         return ""
     percent = (measured / published - 1) * 100
-    return _signed(percent, " %") if abs(percent) >= 0.05 else "below 0.1 %"
+    return _signed_number(percent, " %") if abs(percent) >= 0.05 else "below 0.1 %"
 
 
-def signed(value: float, unit: Unit) -> str:
+def signed_difference(value: float, unit: Unit) -> str:
     """Format a difference of two values in their unit, with its sign; of shares in percentage points."""
     if not math.isfinite(value):
         return NONE
@@ -64,11 +64,11 @@ def share(value: float) -> str:
     return (f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}") + "\N{NO-BREAK SPACE}%"
 
 
-def _signed(value: float, unit: str) -> str:
+def _signed_number(value: float, unit: str) -> str:
     return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") + unit.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def of_run(figure_of_run: RunFigure) -> str:
+def run_figure(figure_of_run: RunFigure) -> str:
     """Format a value of a run, possibly of another version with an unknown unit."""
     measured, unit = figure_of_run.measured, figure_of_run.unit
     if measured is None:
@@ -78,7 +78,7 @@ def of_run(figure_of_run: RunFigure) -> str:
     return f"{measured:.4g} {unit}".strip()
 
 
-def bound(words: str) -> str:
+def bind_unit(words: str) -> str:
     """Replace the blank between a number and its unit by a no-break space."""
     return re.sub(r"(?<=\d) (?=[^\W\d]|%)(?!to\b)", "\N{NO-BREAK SPACE}", words)
 
@@ -99,7 +99,7 @@ def count(number: object) -> str:
 
 def size(octets: float) -> str:
     """Format bytes with decimal prefixes and four digits."""
-    return bound(format_prefixed(octets, "B")) if octets >= 1e3 else f"{octets:.0f} B"
+    return bind_unit(format_prefixed(octets, "B")) if octets >= 1e3 else f"{octets:.0f} B"
 
 
 def lateness(nanoseconds: float) -> str:
@@ -120,6 +120,6 @@ def part(overrides: Sequence[str]) -> str:
     return f"Part of the experiment: {part_text}." if part_text else ""
 
 
-def listed(items: list[str]) -> str:
+def join_items(items: list[str]) -> str:
     """Join items: `a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""

@@ -15,7 +15,7 @@ from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import Graph, arm_title
 from qoslab.report.headline_chart import stream_graphs
-from qoslab.report.notes import paragraphs_of, values
+from qoslab.report.notes import fill_paragraphs, values
 from qoslab.results import CellFiles
 
 _KINDS = ("published", "predicted", "measured")
@@ -55,7 +55,7 @@ def answer(
     if asked is None:
         return None
     metrics = found["metrics"]
-    paragraphs = paragraphs_of(asked.text, set(metrics["arm"]), values(metrics, invalid))
+    paragraphs = fill_paragraphs(asked.text, set(metrics["arm"]), values(metrics, invalid))
     if not paragraphs:
         return None
     graphs = list(stream_graphs(experiment, asked.streams, cells, found))
@@ -88,7 +88,7 @@ def _bars(experiment: Experiment, asked: Answer, comparison: pd.DataFrame) -> li
         parts = [
             arm_title(experiment, row["arm"]) if len(arms) > 1 or not (several or row["where"]) else "",
             _name(row["metric"]) if several else "",
-            text.bound(row["where"]),
+            text.bind_unit(row["where"]),
         ]
         left_out = "predicted" if not math.isnan(row["published"]) else "published"
         values = [

@@ -253,7 +253,7 @@ class RunView:
 
     def configuration(self, arm: str, device: str) -> Text:
         """Return the configuration pushed to a router."""
-        return Text(self._cell(arm).given(device).strip("\n"))
+        return Text(self._cell(arm).given_configuration(device).strip("\n"))
 
     def _cell(self, arm: str) -> CellFiles:
         cells = self.outcome.run.cells

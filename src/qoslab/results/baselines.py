@@ -22,7 +22,7 @@ from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.file_access import replace
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest, Session
-from qoslab.results.sealed_files import sealed
+from qoslab.results.sealed_files import add_seal
 
 _Row = TypeVar("_Row")
 
@@ -54,7 +54,7 @@ class Baseline:
     """Rows of the run's comparison, and its averages."""
     scores: tuple[Score, ...] = ()
 
-    def asked_of(self, other: Baseline) -> tuple[RunFigure, ...]:
+    def requested_rows(self, other: Baseline) -> tuple[RunFigure, ...]:
         """Return the run's rows except those that it or the other one, a partial run, was not asked for."""
         return common_values(self.rows, self.left_out, other.left_out)
 
@@ -65,9 +65,9 @@ class Baseline:
         return left_out_test(self.manifest.overrides, cells)
 
 
-def rows_of(comparison: Path) -> tuple[RunFigure, ...]:
+def read_comparison_rows(comparison: Path) -> tuple[RunFigure, ...]:
     """Return the rows of a `comparison.csv`. Raise `UserError` if it is missing or is another kind of file."""
-    return _table(comparison, RunFigure.of)
+    return _table(comparison, RunFigure.from_row)
 
 
 def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row, ...]:
@@ -78,12 +78,12 @@ def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row
         raise UserError(f"{path}: found no table of a run's results ({error})") from error
 
 
-def keep(folder: RunFolder, top: Path) -> Path:
+def save_baseline(folder: RunFolder, top: Path) -> Path:
     """Save a run as the baseline of its experiment and lab, replacing an earlier one; return the baseline folder."""
     manifest = folder.manifest()
     kept = top / BASELINES / manifest.experiment.name / manifest.lab
     replace(kept / COMPARISON, (folder.path / COMPARISON).read_bytes())
-    replace(kept / MANIFEST, reduced(manifest))
+    replace(kept / MANIFEST, reduce_manifest(manifest))
     for name in (AVERAGES, SCORES):
         if (folder.path / name).exists():
             replace(kept / name, (folder.path / name).read_bytes())
@@ -92,7 +92,7 @@ def keep(folder: RunFolder, top: Path) -> Path:
     return kept
 
 
-def reduced(manifest: Manifest) -> bytes:
+def reduce_manifest(manifest: Manifest) -> bytes:
     """Return the content of a manifest with only the settings that a comparison reads.
 
     The cells of an arm are in one line.
@@ -121,7 +121,7 @@ def reduced(manifest: Manifest) -> bytes:
         cells.setdefault(cell.arm, []).append(json.dumps(read, ensure_ascii=False))
     listed = ",\n    ".join(map(", ".join, cells.values()))
     text = "{\n  " + ",\n  ".join([*lines, f'"cells": [\n    {listed}']) + "\n]}\n"
-    return sealed(text.encode())
+    return add_seal(text.encode())
 
 
 def _members(values: Mapping[str, object]) -> str:
@@ -129,7 +129,7 @@ def _members(values: Mapping[str, object]) -> str:
     return json.dumps(values, ensure_ascii=False)[1:-1]
 
 
-def baselines_of(top: Path, name: str) -> dict[str, Baseline]:
+def experiment_baselines(top: Path, name: str) -> dict[str, Baseline]:
     """Return the baselines of an experiment by kind of lab."""
     folders = sorted(path.parent for path in (top / BASELINES / name).glob(f"*/{COMPARISON}"))
     return {folder.name: read(folder) for folder in folders}
@@ -140,8 +140,9 @@ def read(folder: Path) -> Baseline:
     averages, scores = folder / AVERAGES, folder / SCORES
     return Baseline(
         RunFolder(folder).manifest(),
-        rows_of(folder / COMPARISON) + (_table(averages, RunFigure.of_average) if averages.exists() else ()),
-        _table(scores, Score.of) if scores.exists() else (),
+        read_comparison_rows(folder / COMPARISON)
+        + (_table(averages, RunFigure.from_average_row) if averages.exists() else ()),
+        _table(scores, Score.from_row) if scores.exists() else (),
     )
 
 
@@ -185,8 +186,8 @@ def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: flo
 
 
 def _figures(row: RunFigure, old: RunFigure) -> str:
-    return f"{_shown(row)}, was {_shown(old)}"
+    return f"{_measured_text(row)}, was {_measured_text(old)}"
 
 
-def _shown(row: RunFigure) -> str:
+def _measured_text(row: RunFigure) -> str:
     return "not measured" if row.measured is None else f"{row.measured:.6g} {row.unit}"

@@ -12,10 +12,10 @@ from typing import Any
 
 from qoslab.model.experiment import Experiment
 from qoslab.results.cell_files import EXPERIMENT, CellFiles, capture_file, observation_file, traffic_file
-from qoslab.results.file_access import append, replace, sync_all, sync_names, write_once, writing
+from qoslab.results.file_access import append, convert_write_errors, replace, sync_folder, sync_names, write_once
 from qoslab.results.records import CellRecord
 from qoslab.results.redaction import KNOWN
-from qoslab.results.sealed_files import CELL_RECORD, json_of, sealed, seals
+from qoslab.results.sealed_files import CELL_RECORD, add_seal, record_json, seals
 from qoslab.schema import CellIdentified, CellIdentity
 
 
@@ -54,7 +54,7 @@ class Cell(CellIdentified):
 
     def write_experiment(self, experiment: Experiment) -> None:
         """Save the experiment of the cell."""
-        self.write(self.experiment_file, json_of(experiment))
+        self.write(self.experiment_file, record_json(experiment))
 
     def configuration(self, name: str) -> Path:
         """Return the file of a configuration: `R1.ios`, `R1.engine.json`, `R1.before.ios` or `R1.after.ios`."""
@@ -83,7 +83,7 @@ class Cell(CellIdentified):
     def capture(self, point: str) -> Path:
         """Return the pcapng file of a capture point; its folder is created if missing."""
         file = self.path / capture_file(point)
-        with writing(file):
+        with convert_write_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
         return file
 
@@ -100,7 +100,7 @@ class Cell(CellIdentified):
         self.write(self.readings(device), b"".join(map(_line, readings)).decode())
 
     @property
-    def coming(self) -> Path:
+    def incoming_folder(self) -> Path:
         """Folder of incoming data while a cell runs, for viewers; the data is written as a whole when the cell is over.
 
         It has `readings/R1.jsonl` with the output of a real router, and `counters/R1.jsonl` with the counters of a
@@ -111,15 +111,15 @@ class Cell(CellIdentified):
     def append_reading(self, device: str, reading: dict[str, Any]) -> None:
         """Add a show command to the incoming data."""
         line = KNOWN.hidden(_line(reading).decode()).encode()
-        append(self.coming / "readings" / f"{device}.jsonl", line)
+        append(self.incoming_folder / "readings" / f"{device}.jsonl", line)
 
     def coming_counters(self) -> Path:
         """Return the folder of incoming counters, with a file for each router; whatever writes there creates it."""
         return (self.coming / "counters").resolve()
 
-    def whole(self) -> None:
+    def remove_incoming(self) -> None:
         """Remove the incoming data, since its files have been written as a whole."""
-        shutil.rmtree(self.coming, ignore_errors=True)
+        shutil.rmtree(self.incoming_folder, ignore_errors=True)
 
     def host_counters(self, host: str) -> tuple[Path, Path]:
         """Return the files of a host's kernel counters before and after the traffic: `/proc/net/snmp`,
@@ -163,15 +163,15 @@ class Cell(CellIdentified):
 
         The file is written as a whole, after all files that it names have been synced.
         """
-        with writing(self.record_file):
+        with convert_write_errors(self.record_file):
             if self.record_file.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.record_file))
             record = record.model_copy(update={"files": seals(self.path)})
         if self._sent:
-            write_once(self.record_file, sealed(json_of(record)))
+            write_once(self.record_file, add_seal(record_json(record)))
         else:
-            sync_all(self.path)
-            replace(self.record_file, sealed(json_of(record)))
+            sync_folder(self.path)
+            replace(self.record_file, add_seal(record_json(record)))
         return record
 
     def files(self) -> CellFiles:

@@ -18,14 +18,14 @@ from qoslab.results.sealed_files import (
     TEXT_MOST,
     FileSeal,
     as_text,
+    compute_seal,
     content_difference,
     difference,
     differences,
-    experiment_of,
+    parse_experiment,
+    parse_record,
     read_bytes,
     read_record,
-    record_of,
-    seal_of,
 )
 from qoslab.schema import CellIdentified, CellIdentity
 from qoslab.traffic import FlowOutput
@@ -61,7 +61,7 @@ def capture_file(point: str) -> str:
     return f"captures/{point}.pcapng"
 
 
-def damage_of(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
+def find_damage(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
     """Return the differences of a cell's files from their seals, by file; empty if there are none.
 
     `written` is the seal of `cell.json` in the manifest.
@@ -70,7 +70,7 @@ def damage_of(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
     try:
         content = read_bytes(file, RECORD_MOST)
         if written is None or not content_difference(CELL_RECORD, content, written):
-            return tuple(differences(folder, record_of(CellRecord, str(file), content).files))
+            return tuple(differences(folder, parse_record(CellRecord, str(file), content).files))
     except UserError as error:
         problem = error.message.replace(str(file), CELL_RECORD)
     damage = "" if written is None else difference(file, CELL_RECORD, written)
@@ -99,7 +99,7 @@ class CellFiles(CellIdentified):
     def seal(self) -> FileSeal | None:
         """Seal of `cell.json` on first use; None if there is none."""
         try:
-            return seal_of(self._folder / CELL_RECORD)
+            return compute_seal(self._folder / CELL_RECORD)
         except OSError:
             return None
 
@@ -141,7 +141,7 @@ class CellFiles(CellIdentified):
         content = self.experiment_content()
         found = None if known is None else known.get(content)
         if found is None:
-            found = experiment_of(self.label(EXPERIMENT), content)
+            found = parse_experiment(self.label(EXPERIMENT), content)
             if known is not None:
                 known[content] = found
         return found
@@ -152,13 +152,13 @@ class CellFiles(CellIdentified):
 
     def captures(self) -> dict[str, str]:
         """Return the capture points with a pcapng file, and the file's name within the cell's folder."""
-        return {point: capture_file(point) for point in self._named("captures", ".pcapng")}
+        return {point: capture_file(point) for point in self._file_stems("captures", ".pcapng")}
 
     def configured_devices(self) -> list[str]:
         """Devices with a configuration, given or read."""
         return sorted({file.name.split(".")[0] for file in (self._folder / "config").glob("*")})
 
-    def given(self, device: str) -> str:
+    def given_configuration(self, device: str) -> str:
         """Return the given configuration of a device: tc commands, or IOS commands."""
         return self.text(self.given_file(device))
 
@@ -186,7 +186,7 @@ class CellFiles(CellIdentified):
 
     def simulated_hosts(self) -> Iterator[tuple[str, str, str]]:
         """Yield each host with values from the simulator, their text, and the name of their file."""
-        for host in self._named("hosts", _SIMULATED):
+        for host in self._file_stems("hosts", _SIMULATED):
             name = f"{host}{_SIMULATED}"
             yield host, self.text(f"hosts/{name}"), name
 
@@ -209,18 +209,18 @@ class CellFiles(CellIdentified):
 
     def host_counters(self) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
         """Yield each host with kernel counters: its name, and text and file name before and after the traffic."""
-        for host in self._named("hosts", _COUNTED):
+        for host in self._file_stems("hosts", _COUNTED):
             before, after = (f"{host}.{moment}.txt" for moment in ("before", "after"))
             yield host, (self.text(f"hosts/{before}"), before), (self.text(f"hosts/{after}"), after)
 
     def interface_counters(self) -> Iterator[tuple[str, str]]:
         """Yield each host with interface counters, and their JSON text."""
-        for host in self._named("hosts", _CARDS):
+        for host in self._file_stems("hosts", _CARDS):
             yield host, self.text(f"hosts/{host}{_CARDS}")
 
     def devices_with_counters(self) -> list[str]:
         """Return the routers with saved counters."""
-        return self._named("counters", ".jsonl")
+        return self._file_stems("counters", ".jsonl")
 
     def counter_replies(self, device: str) -> Iterator[dict[str, Any]]:
         """Return the `counters` replies of a router's control socket, in order."""
@@ -228,13 +228,13 @@ class CellFiles(CellIdentified):
 
     def devices_with_readings(self) -> list[str]:
         """Return the routers with counters from show commands."""
-        return self._named("readings", ".jsonl")
+        return self._file_stems("readings", ".jsonl")
 
     def readings(self, device: str) -> Iterator[dict[str, Any]]:
         """Return the show commands that read a router's counters."""
         return self._objects(f"readings/{device}.jsonl")
 
-    def parsed(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
+    def parsed_output(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
         """Return a show command in Genie's parsed form; None if it was not parsed. Raise `UserError` if the file is
         damaged.
         """
@@ -249,7 +249,7 @@ class CellFiles(CellIdentified):
             raise UserError(f"{self.label(name)}: found no JSON object", hint=_CHANGED)
         return None if "unparsed" in content else content
 
-    def _named(self, folder: str, suffix: str) -> list[str]:
+    def _file_stems(self, folder: str, suffix: str) -> list[str]:
         """Return the names of a folder's files with this ending, without the ending."""
         return sorted(file.name.removesuffix(suffix) for file in (self._folder / folder).glob(f"*{suffix}"))
 

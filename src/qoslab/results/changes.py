@@ -8,10 +8,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from qoslab.errors import DamageError, UserError
-from qoslab.results.file_access import replace, writing
+from qoslab.results.file_access import convert_write_errors, replace
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Record
-from qoslab.results.sealed_files import read_bytes, sealed, unsealed
+from qoslab.results.sealed_files import add_seal, read_bytes, split_seal
 
 NAME = "changes.json"
 CHANGES_MOST = 64 * 2**20
@@ -34,9 +34,9 @@ _Changes = TypeAdapter(dict[str, RouterChanges])
 
 def write_changes(folder: Path, changes: Mapping[str, RouterChanges]) -> None:
     """Write the changes, by router, to a folder of the run."""
-    with writing(folder):
+    with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        replace(folder / NAME, sealed(_Changes.dump_json(dict(changes), indent=2) + b"\n"))
+        replace(folder / NAME, add_seal(_Changes.dump_json(dict(changes), indent=2) + b"\n"))
 
 
 def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
@@ -71,7 +71,7 @@ def _files(run: RunFolder) -> Iterator[Path]:
 
 
 def _content(file: Path) -> bytes:
-    content, whole = unsealed(read_bytes(file, CHANGES_MOST))
+    content, whole = split_seal(read_bytes(file, CHANGES_MOST))
     if not whole:
         message = (
             f"{file}: found {len(content)} bytes that do not match the checksum written with them: the checksum is "

@@ -27,7 +27,7 @@ class Columns:
         self._columns: dict[str, Column] = {}
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> Columns:
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> Columns:
         """Create it from rows; `kinds` is the type of each column, `float` or `object`."""
 
         def read(name: str) -> Column:
@@ -41,7 +41,7 @@ class Columns:
         return cls(len(rows), read)
 
     @classmethod
-    def of_frame(cls, frame: pd.DataFrame) -> Columns:
+    def from_frame(cls, frame: pd.DataFrame) -> Columns:
         """Create it from the rows of a data frame."""
 
         def read(name: str) -> Column:
@@ -63,18 +63,18 @@ class Columns:
             column = self._columns[name] = self._read(name)
         return column
 
-    def take(self, places: Column) -> Columns:
+    def take_rows(self, places: Column) -> Columns:
         """Return the rows with these numbers, in their order."""
         return Columns(len(places), lambda name: self[name][places])
 
-    def where(self, chosen: Column) -> Columns:
+    def select(self, chosen: Column) -> Columns:
         """Return the rows with a true value in `chosen`."""
         places = np.flatnonzero(chosen)
-        return self if len(places) == self._count else self.take(places)
+        return self if len(places) == self._count else self.take_rows(places)
 
-    def among(self, name: str, values: Collection[object]) -> Columns:
+    def select_values(self, name: str, values: Collection[object]) -> Columns:
         """Return the rows with one of these values in a column."""
-        return self.where(np.array([each in values for each in self[name].tolist()], dtype=bool))
+        return self.select(np.array([each in values for each in self[name].tolist()], dtype=bool))
 
     def has(self, name: str) -> Column:
         """Return for each row whether its value in a column is known."""

@@ -16,11 +16,11 @@ def csv_text(table: pd.DataFrame) -> str:
     Names in a table can be those of a router or of a file of another tool. A text that a spreadsheet would run as a
     formula gets an apostrophe before it.
     """
-    texts = {name: table[name].map(_shown) for name in table.columns if table[name].dtype.kind == "O"}
+    texts = {name: table[name].map(_escape_formula) for name in table.columns if table[name].dtype.kind == "O"}
     return table.assign(**texts).to_csv(index=False, lineterminator="\n")
 
 
-def _shown(value: object) -> object:
+def _escape_formula(value: object) -> object:
     if not isinstance(value, str):
         return value
     # A carriage return is not quoted, and readers take it as the end of a row.

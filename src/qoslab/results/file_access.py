@@ -64,7 +64,7 @@ class WriteError(UserError):
 
 
 @contextmanager
-def writing(path: Path, *, in_run: bool = True) -> Iterator[None]:
+def convert_write_errors(path: Path, *, in_run: bool = True) -> Iterator[None]:
     """Convert an `OSError` from writing `path` into a `WriteError`, with a hint on the state of the files.
 
     Without `in_run` the hint does not refer to files of a run: `path` is written as a whole or stays unchanged.
@@ -108,7 +108,7 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 def write_once(path: Path, content: bytes) -> None:
     """Write a file that is never changed. Raise `UserError` if it exists. The file is synced later, with its folder."""
-    with writing(path):
+    with convert_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             DISK.create(path, content)
@@ -122,7 +122,7 @@ def write_once(path: Path, content: bytes) -> None:
 
 def append(path: Path, content: bytes) -> None:
     """Append to a file that grows while a cell runs."""
-    with writing(path):
+    with convert_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         DISK.append(path, content)
 
@@ -140,7 +140,7 @@ def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool =
     """
     # The thread's ID is unique among the threads of all processes.
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}.draft")
-    with writing(path, in_run=in_run):
+    with convert_write_errors(path, in_run=in_run):
         if no_file(path):
             DISK.append(path, content)
             return
@@ -161,7 +161,7 @@ def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool =
 
 
 @contextmanager
-def drafted(to: Path) -> Iterator[Path]:
+def draft_path(to: Path) -> Iterator[Path]:
     """Yield a path for a file or folder that is renamed to `to` at the end of the block, or discarded if the block
     fails.
     """
@@ -172,12 +172,12 @@ def drafted(to: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def filled(folder: Path) -> Iterator[Path]:
+def fill_folder(folder: Path) -> Iterator[Path]:
     """Yield a folder with contents that are moved to an existing empty folder at the end of the block, all of them or
     none.
     """
     # The folder itself stays: it may be a working directory, a mount point, or the target of a link.
-    with writing(folder, in_run=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
+    with convert_write_errors(folder, in_run=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
         place = Path(name)
         yield place
         moved: list[Path] = []
@@ -202,7 +202,7 @@ def draft_folder(to: Path) -> Iterator[Path]:
     kept.
     """
     with (
-        writing(to, in_run=False),
+        convert_write_errors(to, in_run=False),
         made_folder(to.parent),
         tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as name,
     ):
@@ -215,30 +215,30 @@ def draft_folder(to: Path) -> Iterator[Path]:
             raise error.reason from error
 
 
-def sync_all(top: Path) -> None:
+def sync_folder(top: Path) -> None:
     """Sync a folder with all its contents: files, and the folders that contain them."""
-    with writing(top):
+    with convert_write_errors(top):
         _sync(Path(folder, name) for folder, _, names in os.walk(top) for name in ("", *names))
 
 
 def sync_names(path: Path, count: int) -> None:
     """Sync this number of parent folders of `path`, so that their names and its own survive a power failure."""
-    with writing(path):
+    with convert_write_errors(path):
         _sync(list(path.parents)[:count])
 
 
 def _sync(paths: Iterable[Path]) -> None:
-    synced = [_syncing().submit(DISK.sync, path) for path in paths]
+    synced = [_sync_threads().submit(DISK.sync, path) for path in paths]
     wait(synced)
     for each in synced:
         each.result()
 
 
 @cache
-def _syncing() -> ThreadPoolExecutor:
+def _sync_threads() -> ThreadPoolExecutor:
     """Return the threads of this process that sync, since starting them for each cell takes longer than syncing."""
     return ThreadPoolExecutor(SYNCS, thread_name_prefix="sync")
 
 
 # Threads do not exist in a forked process.
-os.register_at_fork(after_in_child=_syncing.cache_clear)
+os.register_at_fork(after_in_child=_sync_threads.cache_clear)

@@ -20,8 +20,8 @@ from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
-from qoslab.results.cell_files import CellFiles, damage_of
-from qoslab.results.file_access import replace, sync_names, writing
+from qoslab.results.cell_files import CellFiles, find_damage
+from qoslab.results.file_access import convert_write_errors, replace, sync_names
 from qoslab.results.records import CellSummary, Manifest, RunOptions
 from qoslab.results.sealed_files import (
     CELL_RECORD,
@@ -30,15 +30,15 @@ from qoslab.results.sealed_files import (
     RECORD_MOST,
     TEXT_MOST,
     FileSeal,
+    add_seal,
     as_text,
     check_experiment,
-    json_of,
+    compute_seal,
+    parse_record,
     read_bytes,
     read_record,
     read_whole,
-    record_of,
-    seal_of,
-    sealed,
+    record_json,
     seals,
 )
 from qoslab.schema import CellIdentity
@@ -95,7 +95,7 @@ class RunFolder:
         """
         parent = root / experiment
         stamp = (now or datetime.now(UTC)).astimezone(UTC).strftime(_TIME)
-        with writing(parent / stamp):
+        with convert_write_errors(parent / stamp):
             parent.mkdir(parents=True, exist_ok=True)
             for number in range(1, 1000):
                 path = parent / (stamp if number == 1 else f"{stamp}-{number}")
@@ -107,14 +107,14 @@ class RunFolder:
             raise FileExistsError(errno.EEXIST, "a thousand runs in one second")
 
     @contextmanager
-    def working(self, options: RunOptions) -> Iterator[None]:
+    def lock_run(self, options: RunOptions) -> Iterator[None]:
         """Lock this run against other processes, and save the options in `run.json`.
 
         Raise `UserError` if another process works on it.
         """
         path = self.path / "run.json"
         lock = self.path / LOCK
-        with writing(lock):
+        with convert_write_errors(lock):
             # A file rather than a folder: a network file system does not show locks on folders to other machines.
             held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:
@@ -129,13 +129,13 @@ class RunFolder:
                     f"{lock}: cannot be locked: {error.strerror}",
                     hint="enable locks on the file server, or run on a local disk",
                 ) from error
-            replace(path, sealed(json_of(options)))
+            replace(path, add_seal(record_json(options)))
             sync_names(self.path, 3)  # runs may be new, too
             yield
         finally:
             os.close(held)
 
-    def worked_on(self) -> bool:
+    def is_in_progress(self) -> bool:
         """Return whether a process works on this run now. A process that starts during the check is refused the lock,
         so check seldom.
         """
@@ -155,13 +155,13 @@ class RunFolder:
         """Return the content of `run.json`. Raise `UserError` if it is missing, damaged or of another format."""
         path = self.path / "run.json"
         if not path.exists():
-            if self.finished:
+            if self.is_finished:
                 self.manifest()  # refuses another format
             raise UserError(f"{self.path}: found no run.json, expected a run", hint="`qoslab list` shows the runs")
         return read_record(RunOptions, path, RECORD_MOST, versioned=True)
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """True if the run has a manifest."""
         return (self.path / MANIFEST).exists()
 
@@ -169,9 +169,9 @@ class RunFolder:
         self, arm: str, repetition: int = 1, parameters: Mapping[str, Value] | None = None, attempt: int = 1
     ) -> Cell:
         """Return a cell's folder, which need not exist."""
-        return self.cell_of(CellIdentity(arm, tuple((parameters or {}).items()), repetition), attempt)
+        return self.cell_folder(CellIdentity(arm, tuple((parameters or {}).items()), repetition), attempt)
 
-    def cell_of(self, identity: CellIdentity, attempt: int = 1) -> Cell:
+    def cell_folder(self, identity: CellIdentity, attempt: int = 1) -> Cell:
         """Return the folder of an attempt at a cell, which need not exist."""
         folder = identity.folder + ("" if attempt == 1 else f".{attempt}")
         return Cell(self.path / "cells" / folder, identity, attempt)
@@ -180,7 +180,7 @@ class RunFolder:
         """Return the existing attempts at a cell in order, finished or not."""
         found: list[Cell] = []
         for attempt in count(1):
-            cell = self.cell_of(identity, attempt)
+            cell = self.cell_folder(identity, attempt)
             if not cell.path.exists():
                 return found
             found.append(cell)
@@ -197,11 +197,11 @@ class RunFolder:
         found: list[CellFiles] = []
         damaged = {}
         for summary in manifest.cells:
-            cell = self.files_of(summary)
+            cell = self.counted_cell_files(summary)
             there = cell.has(CELL_RECORD)
             if not there and summary.record is None:
                 continue
-            if damage := damage_of(cell.path, summary.record):
+            if damage := find_damage(cell.path, summary.record):
                 damaged[summary.name] = damage
             elif there:
                 found.append(cell)
@@ -220,7 +220,7 @@ class RunFolder:
             text = ""
         return OpenRun(manifest, sha256, tuple(found), damaged, text)
 
-    def files_of(self, summary: CellSummary) -> CellFiles:
+    def counted_cell_files(self, summary: CellSummary) -> CellFiles:
         """Return the content of the attempt that counts for a cell, without comparing it with its seals."""
         return CellFiles(self.path / summary.place, summary.identity)
 
@@ -243,20 +243,20 @@ class RunFolder:
 
         For a finished run, only files that the manifest names are considered.
         """
-        named = self.manifest().files if self.finished else None
-        files = [each for each in self.given() if named is None or each.name in named]
+        named = self.manifest().files if self.is_finished else None
+        files = [each for each in self.experiment_files() if named is None or each.name in named]
         return as_text(read_bytes(files[-1], TEXT_MOST)) if files else ""
 
-    def given(self) -> list[Path]:
+    def experiment_files(self) -> list[Path]:
         """Return the saved experiment files, in order."""
         return sorted(self.path.glob("experiment*.yml"), key=lambda path: (len(path.name), path.name))
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write `manifest.json`, the last file of a run; a resumed run replaces it."""
         path = self.path / MANIFEST
-        with writing(path):
-            files = {each.name: seal_of(each) for each in self.given()}
-        replace(path, sealed(json_of(manifest.model_copy(update={"files": files}))))
+        with convert_write_errors(path):
+            files = {each.name: compute_seal(each) for each in self.experiment_files()}
+        replace(path, add_seal(record_json(manifest.model_copy(update={"files": files}))))
 
     def manifest(self) -> Manifest:
         """Read `manifest.json`. Raise `UserError` if it is missing, damaged or of another format."""
@@ -270,7 +270,7 @@ class RunFolder:
         state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if self._manifest is None or self._manifest[0] != state:
             content = read_bytes(path, MANIFEST_MOST)
-            found = record_of(Manifest, str(path), content, versioned=True)
+            found = parse_record(Manifest, str(path), content, versioned=True)
             check_experiment(str(path), found.experiment, found.published)
             self._manifest = (state, found, hashlib.sha256(content).hexdigest())
         return self._manifest[1]
@@ -296,7 +296,7 @@ class RunFolder:
         """Point `latest` to this run, unless it names a newer one. Safe while other runs do the same."""
         parent = self.path.parent
         link = parent / LATEST
-        with writing(link):
+        with convert_write_errors(link):
             directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 fcntl.flock(directory, fcntl.LOCK_EX)
@@ -321,7 +321,7 @@ def runs(root: Path, experiment: str) -> list[RunFolder]:
     return [RunFolder(path) for path in sorted(found, key=lambda path: _order(path.name))]
 
 
-def _own(path: Path) -> RunFolder:
+def _check_run_folder(path: Path) -> RunFolder:
     """Return the run after a check that its folder has only valid names, and no links that lead out of it.
 
     Otherwise a report on a received run could disclose other files of its reader. Raise `UserError` if the check fails.
@@ -354,14 +354,14 @@ def _check_name(path: str, name: str) -> None:
         raise UserError(f"{shown}: found a name with other characters, expected printable text in UTF-8", hint=hint)
 
 
-def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
+def find_run_to_resume(root: Path, text: str | None = None) -> RunFolder:
     """Return the run to resume: a run's folder, an experiment's newest run by its name, or the newest of all runs for
     None.
     """
     if text is not None:
         for given in (Path(text), root / text):
             if any((given / name).exists() for name in ("run.json", MANIFEST)):
-                return _own(given.resolve())
+                return _check_run_folder(given.resolve())
         found = runs(root, text)
     else:
         found = [run for parent in sorted(root.glob("*")) for run in runs(root, parent.name)]
@@ -371,7 +371,7 @@ def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
             "experiment with a run",
             hint="`qoslab list` shows the runs",
         )
-    return _own(max(found, key=lambda run: _order(run.path.name)).path)
+    return _check_run_folder(max(found, key=lambda run: _order(run.path.name)).path)
 
 
 def find_run(root: Path, text: str | None = None) -> RunFolder:
@@ -381,12 +381,12 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
     if text is not None:
         given = Path(text)
         if (given / MANIFEST).exists():
-            return _own(given.resolve())
+            return _check_run_folder(given.resolve())
         inside = root / text
         if (inside / MANIFEST).exists():
-            return _own(inside.resolve())
+            return _check_run_folder(inside.resolve())
         if (inside / LATEST).exists():
-            return _own((inside / LATEST).resolve())
+            return _check_run_folder((inside / LATEST).resolve())
         known = ", ".join(sorted(path.parent.name for path in root.glob(f"*/{LATEST}"))) or "none"
         raise UserError(
             f'found "{text}", expected the folder of a finished run, or an experiment with a finished run ({known})',
@@ -395,4 +395,4 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
     latest = [link.resolve() for link in root.glob(f"*/{LATEST}") if link.exists()]
     if not latest:
         raise UserError(f"{root}: found no finished run", hint="make one, such as `qoslab run policing-vs-shaping`")
-    return _own(max(latest, key=lambda path: _order(path.name)))
+    return _check_run_folder(max(latest, key=lambda path: _order(path.name)))

@@ -189,8 +189,8 @@ class Health(Record):
                 f"their turn, {'none is acceptable because a maximum is expected' if one_decides else most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:
-            found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} is acceptable")
-        for port, late in self._bunched(feeds, one_decides):
+            found.append(f"{device}: {self._behind_text(traffic_s)}, at most {BEHIND_SHARE:.0%} is acceptable")
+        for port, late in self._ports_with_bunched_frames(feeds, one_decides):
             many, latest = (
                 ("a packet", f"{late.max / 1e6:.3g} ms, although a maximum is expected")
                 if one_decides
@@ -206,7 +206,7 @@ class Health(Record):
         most = 0.0 if one_decides else LATE_ARRIVAL_SHARE * self.received
         return self.late_arrivals is not None and self.late_arrivals > most
 
-    def _bunched(self, feeds: Feeds, one_decides: bool) -> Iterator[tuple[str, Lateness]]:
+    def _ports_with_bunched_frames(self, feeds: Feeds, one_decides: bool) -> Iterator[tuple[str, Lateness]]:
         """Yield the ports with late frames towards routers with decisions that depend on time."""
         for port, fed in feeds.items():
             late = self.lateness_by_port.get(port)
@@ -217,7 +217,7 @@ class Health(Record):
         """Return warnings for the reader about valid values."""
         found = []
         if 0 < self._share(traffic_s) <= BEHIND_SHARE:
-            found.append(f"{device}: {self._behind(traffic_s)}")
+            found.append(f"{device}: {self._behind_text(traffic_s)}")
         if self.forwarding is not None and self.forwarding.through_kernel is not None:
             found.append(f"{device}: its packets in transit went through the kernel: {self.forwarding.through_kernel}")
         return tuple(found)
@@ -225,7 +225,7 @@ class Health(Record):
     def _share(self, traffic_s: float) -> float:
         return self.behind_ns / 1e9 / traffic_s
 
-    def _behind(self, traffic_s: float) -> str:
+    def _behind_text(self, traffic_s: float) -> str:
         return (
             f"the router process got no CPU time for {self._share(traffic_s):.2%} of the traffic time: "
             f"{self.late_over_budget} packets of {self.lateness_ns.count} left more than {self.budget_ns / 1e6:g} ms "
@@ -263,7 +263,9 @@ class SenderRecord(Record):
                 f"{what}: more than {SENDER_LATE_SHARE:.0%} of its datagrams left over "
                 f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), so they left in bursts"
             )
-        elif one_decides and not self._fills and self.late_max_ms is not None and self.late_max_ms > SENDER_LATE_MS:
+        elif (
+            one_decides and not self._keeps_rate and self.late_max_ms is not None and self.late_max_ms > SENDER_LATE_MS
+        ):
             found.append(
                 f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms is "
                 f"acceptable because a maximum is expected"
@@ -271,7 +273,7 @@ class SenderRecord(Record):
         return tuple(found)
 
     @property
-    def _fills(self) -> bool:
+    def _keeps_rate(self) -> bool:
         return self.lost is not None and self.lost >= SENDER_FILLS
 
 
@@ -300,7 +302,7 @@ CLOCK_ERROR_NS = 5_000_000
 class HostClockRecord(Record):
     """Offset of a host's clock from that of the machine that ran the cell, before and after its traffic.
 
-    In nanoseconds. Tables are shifted by it (`analysis.packets.shifted`), captures are not.
+    In nanoseconds. Tables are shifted by it (`analysis.packets.shift_clock`), captures are not.
     """
 
     looked_ns: tuple[int, int]
@@ -350,18 +352,18 @@ class StallRecord(Record):
 
     def lateness(self, host: str) -> tuple[str, ...]:
         """Return the reasons against the values of a cell with this host; empty if they are valid."""
-        return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} is acceptable",) if self.is_late else ()
+        return (f"{self._behind_text(host)}, at most {BEHIND_SHARE:.0%} is acceptable",) if self.is_late else ()
 
     def warnings(self, host: str) -> tuple[str, ...]:
         """Return warnings for the reader about valid values."""
-        found = [self._behind(host)] if self.behind_ns and not self.is_late else []
+        found = [self._behind_text(host)] if self.behind_ns and not self.is_late else []
         for program, waited in self.waited_ns.items():
             share = waited / max(self.watched_ns, 1)
             if share > WAITED_SHARE:
                 found.append(f"{host}: {program} waited for a processor during {share:.0%} of the traffic time")
         return tuple(found)
 
-    def _behind(self, host: str) -> str:
+    def _behind_text(self, host: str) -> str:
         return (
             f"{host}: its programs got no CPU time for {self.behind_ns / max(self.watched_ns, 1):.2%} of "
             f"the traffic time: {self.late} of {self.wakes} wake-ups were more than 5 ms late, at most "
@@ -399,7 +401,7 @@ class PollingRecord(Record):
     """Maximum of the router's five-second CPU load; None if the router does not report it."""
 
 
-def _of_this_age(moment: datetime) -> datetime:
+def _check_time_range(moment: datetime) -> datetime:
     """Check that a time can be expressed in nanoseconds with 64 bits, after any further addition."""
     if not YEARS[0] <= moment.year <= YEARS[1]:
         raise ValueError(f"found a time in the year {moment.year}, expected a year from {YEARS[0]} to {YEARS[1]}")
@@ -414,15 +416,15 @@ class FlowRecord(Record):
     source: IPv4Address | IPv6Address
     destination: IPv4Address | IPv6Address
     port: int
-    started: Annotated[datetime, AfterValidator(_of_this_age)]
+    started: Annotated[datetime, AfterValidator(_check_time_range)]
     """Start time of its client."""
     start_after_s: Annotated[float, Field(ge=0, le=366 * 86400)] = 0.0
     """Delay of its start after the traffic's."""
-    began: Annotated[datetime, AfterValidator(_of_this_age)] | None = None
+    began: Annotated[datetime, AfterValidator(_check_time_range)] | None = None
     """Time when its connections were first seen; None without connections or observation."""
 
 
-def _below_cells(folder: str) -> str:
+def _check_cell_folder(folder: str) -> str:
     """Check that a folder is below `cells/`, without leading elsewhere."""
     parts = folder.split("/")
     if folder and (parts[0] != "cells" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in folder):
@@ -507,7 +509,7 @@ class CellRecord(Record):
     """Seals of all other files of the cell, by name within its folder."""
 
     @property
-    def traffic_started(self) -> datetime | None:
+    def traffic_start(self) -> datetime | None:
         """Zero of every `time_s`; None if no traffic was started.
 
         The first flow determines it: a later one may have begun with less delay.
@@ -519,7 +521,7 @@ class CellRecord(Record):
 class Attempt(Record):
     """An earlier attempt at a cell, which keeps its folder."""
 
-    folder: Annotated[str, AfterValidator(_below_cells)]
+    folder: Annotated[str, AfterValidator(_check_cell_folder)]
     reasons: tuple[str, ...] = ()
     """Reasons of an invalid attempt."""
     record: FileSeal | None = None
@@ -534,7 +536,7 @@ class CellSummary(Record):
     repetition: int
     key: str = ""
     """SHA-256 of the cell's definition."""
-    folder: Annotated[str, AfterValidator(_below_cells)] = ""
+    folder: Annotated[str, AfterValidator(_check_cell_folder)] = ""
     """Folder of the valid attempt, within the run folder; empty if the cell was never run."""
     record: FileSeal | None = None
     """Seal of its `cell.json`; None if there is none."""
@@ -616,7 +618,7 @@ class Manifest(Record):
 
     @field_validator("cells")
     @classmethod
-    def _once(cls, cells: tuple[CellSummary, ...]) -> tuple[CellSummary, ...]:
+    def _check_unique_cells(cls, cells: tuple[CellSummary, ...]) -> tuple[CellSummary, ...]:
         """Check that each cell occurs once."""
         names = Counter(cell.name for cell in cells)
         if twice := next((name for name, count in names.items() if count > 1), ""):

@@ -43,7 +43,7 @@ class Redaction:
         """Return the text without known values; JSON remains valid."""
         return text if self._pattern is None else self._pattern.sub(_replacement, text)
 
-    def masked(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """Return the text of a device without secrets."""
         return self.hidden(remove_secrets(text))
 

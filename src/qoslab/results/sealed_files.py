@@ -89,7 +89,7 @@ class FileSeal(BaseModel):
         return words if self.lines is None else f"{self.lines} line" + ("" if self.lines == 1 else "s") + f" ({words})"
 
 
-def seal_of(path: Path) -> FileSeal:
+def compute_seal(path: Path) -> FileSeal:
     """Return the seal of a file in its present state. Raise `OSError` if it cannot be read."""
     digest = hashlib.sha256()
     size = lines = 0
@@ -119,7 +119,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def seals(folder: Path) -> dict[str, FileSeal]:
     """Return the seals of a cell's files, sorted by their names within the folder."""
-    return {name: seal_of(path) for name, path in sorted(files_below(folder))}
+    return {name: compute_seal(path) for name, path in sorted(files_below(folder))}
 
 
 def content_difference(name: str, content: bytes, written: FileSeal) -> str:
@@ -134,7 +134,7 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
         size = path.stat().st_size
         if size > MOST_BYTES:
             return f"{name}: found {size} bytes, expected {written.size}"
-        found = seal_of(path)
+        found = compute_seal(path)
     except FileNotFoundError:
         return f"{name} is missing; it had {written.size}"
     except OSError as error:
@@ -167,18 +167,18 @@ def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
         yield f"{name} was not written by the run"
 
 
-def json_of(record: BaseModel) -> bytes:
+def record_json(record: BaseModel) -> bytes:
     """Return a record as JSON text, without its seal."""
     return (record.model_dump_json(indent=2) + "\n").encode()
 
 
-def sealed(text: bytes) -> bytes:
+def add_seal(text: bytes) -> bytes:
     """Return a JSON object in pydantic's layout, with its SHA-256 added as the first line."""
     assert text.startswith(b"{\n  ")
     return b'{\n  "seal": "' + hashlib.sha256(text).hexdigest().encode() + b'",\n' + text[2:]
 
 
-def unsealed(content: bytes) -> tuple[bytes, bool]:
+def split_seal(content: bytes) -> tuple[bytes, bool]:
     """Return the argument of `sealed`, and whether its seal matches. Content without a seal is returned unchanged, as
     not matching.
     """
@@ -199,27 +199,27 @@ def read_record(kind: type[_R], path: Path, most: int, *, versioned: bool = Fals
 
     Raise `DamageError` if the file differs from its seal, and `UserError` if it is not a record or has another format.
     """
-    return record_of(kind, str(path), read_bytes(path, most), versioned=versioned)
+    return parse_record(kind, str(path), read_bytes(path, most), versioned=versioned)
 
 
-def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = False) -> _R:
+def parse_record(kind: type[_R], label: str, content: bytes, *, versioned: bool = False) -> _R:
     """Return the record from the content of a file, as `read_record`; `label` names the file in messages."""
     check_values(label, content)
-    text = _unsealed(label, content)
+    text = _check_and_remove_seal(label, content)
     if versioned:
         _check_version(label, text)
-    return _parsed_as(kind, label, text)
+    return _validate_record(kind, label, text)
 
 
-def experiment_of(label: str, content: bytes) -> Experiment:
+def parse_experiment(label: str, content: bytes) -> Experiment:
     """Return the experiment in a cell's file. Raise `UserError` if it could not have been run."""
     check_values(label, content)
-    found = _parsed_as(Experiment, label, content)
+    found = _validate_record(Experiment, label, content)
     check_experiment(label, found)
     return found
 
 
-def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
+def _validate_record(kind: type[_R], label: str, text: bytes) -> _R:
     """Return the record in a text. Raise `UserError` if it is not a record."""
     try:
         return kind.model_validate_json(text)
@@ -245,11 +245,11 @@ def check_experiment(label: str, experiment: Experiment, published: Iterable[Pub
         raise UserError(f"{label}: {message}", hint="the file was changed or damaged")
 
 
-def _unsealed(label: str, content: bytes) -> bytes:
+def _check_and_remove_seal(label: str, content: bytes) -> bytes:
     """Return a record without its seal. Raise `DamageError` if the seal does not match, `UserError` for
     another format.
     """
-    text, whole = unsealed(content)
+    text, whole = split_seal(content)
     if not whole:
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             _check_format(label, json.loads(text)["format"])  # records of an older version have no seal

@@ -209,7 +209,7 @@ _COUNTED = frozenset(
 """Columns of counted packets, frames or segments with names that lack the unit."""
 
 
-def unit_of(column: str) -> str:
+def column_unit(column: str) -> str:
     """Return the unit of a table's column; empty for text, plain numbers and parameters."""
     if column in _COUNTED:
         return "packets"
@@ -222,7 +222,7 @@ def column_units(cells: Sequence[CellSummary], table: pd.DataFrame) -> dict[str,
     found = {}
     for column in map(str, table.columns):
         of_parameter = column.startswith(PARAMETER)
-        if unit := _parameter_unit(cells, column.removeprefix(PARAMETER)) if of_parameter else unit_of(column):
+        if unit := _parameter_unit(cells, column.removeprefix(PARAMETER)) if of_parameter else column_unit(column):
             found[column] = unit
     return found
 
@@ -249,10 +249,10 @@ def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
     """Return rows as a data frame, as `arrow`."""
-    return joined(name, [arrow(name, rows)] if rows else [])
+    return concatenate_parts(name, [arrow(name, rows)] if rows else [])
 
 
-def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
+def concatenate_parts(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
     """Return the rows of all parts in order, as a data frame."""
     table = pa.concat_tables([SCHEMAS[name].empty_table(), *parts], promote_options="default")
     found: pd.DataFrame = table.to_pandas(types_mapper=None if name in NEVER_NULL else _nullable)
@@ -261,10 +261,10 @@ def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
 
 def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> Columns:
     """Return rows as NumPy columns. `arrow` must accept the rows."""
-    return Columns.of_rows(rows, _kinds(name))
+    return Columns.from_rows(rows, _kinds(name))
 
 
-def frame_of(name: str, rows: Columns) -> pd.DataFrame:
+def make_frame(name: str, rows: Columns) -> pd.DataFrame:
     """Return rows as a data frame with all columns of the table, with NumPy's types."""
     return pd.DataFrame({column: rows[column] for column in columns(name)})
 
@@ -323,10 +323,10 @@ def with_parameters(table: pd.DataFrame, cells: Mapping[str, Mapping[str, Value]
 
 def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
     """Write a table as Parquet, replacing an existing file."""
-    folder.replace(file_of(name), parquet(name, table))
+    folder.replace(table_path(name), parquet(name, table))
 
 
-def file_of(name: str) -> str:
+def table_path(name: str) -> str:
     """Return the path of a table's file within a run's folder."""
     return f"tables/{name}.parquet"
 
@@ -346,14 +346,14 @@ def parquet(name: str, table: pd.DataFrame) -> bytes:
 def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
     """Read a table. Raise `UserError` if it is missing or not a qoslab table."""
     path = folder.tables / f"{name}.parquet"
-    with _opened(path, name) as file:
+    with _open_table(path, name) as file:
         found: pd.DataFrame = _read(path, file).to_pandas(types_mapper=_nullable)
     return found
 
 
-def arrow_of(label: str, name: str, content: bytes) -> pa.Table:
+def read_arrow_table(label: str, name: str, content: bytes) -> pa.Table:
     """Return the table in the content of a file, in Arrow's form; `label` names the file in messages."""
-    with _opened(label, name, pa.BufferReader(content)) as file:
+    with _open_table(label, name, pa.BufferReader(content)) as file:
         return _read(label, file)
 
 
@@ -368,7 +368,7 @@ def _read(path: Path | str, file: pq.ParquetFile) -> pa.Table:
 def check_table(folder: RunFolder, name: str) -> None:
     """Check a table, with the errors of `read_table`; the table is read in small parts to save memory."""
     path = folder.tables / f"{name}.parquet"
-    with _opened(path, name) as file:
+    with _open_table(path, name) as file:
         file.schema_arrow.empty_table().to_pandas(types_mapper=_nullable)
         texts = 0
         for column in file.schema_arrow.names:
@@ -378,16 +378,16 @@ def check_table(folder: RunFolder, name: str) -> None:
                 rows += batch.num_rows
                 _check_texts(path, texts := texts + _text_bytes(batch.column(0)))
             if rows != file.metadata.num_rows:
-                raise _refused(path, f"found {rows} rows of {column}, expected {file.metadata.num_rows}")
+                raise _table_error(path, f"found {rows} rows of {column}, expected {file.metadata.num_rows}")
 
 
 @contextmanager
-def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None) -> Iterator[pq.ParquetFile]:
+def _open_table(path: Path | str, name: str, content: pa.BufferReader | None = None) -> Iterator[pq.ParquetFile]:
     """Open a table's file with a declared schema; any error within the block becomes a `UserError`."""
     try:
         size = Path(path).stat().st_size if content is None else content.size()
         if size > FILE_MOST:
-            raise _refused(path, f"found {size} bytes, expected at most {FILE_MOST}")
+            raise _table_error(path, f"found {size} bytes, expected at most {FILE_MOST}")
         source = path if content is None else content
         texts = [
             field.name for field in pq.read_schema(source) if _plain(field.type) in (pa.string(), pa.large_string())
@@ -399,29 +399,29 @@ def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None)
     except FileNotFoundError as error:
         raise UserError(f"{path}: found no such table", hint=AGAIN) from error
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise _refused(path, f"cannot be read: {str(error).partition(chr(10))[0]}") from error
+        raise _table_error(path, f"cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
 def _check_shape(path: Path | str, name: str, file: pq.ParquetFile) -> None:
     """Raise `UserError` if a table has undeclared or missing columns, or is larger than tables of qoslab."""
     about = file.metadata
     if (values := about.num_rows * about.num_columns) > VALUES_MOST:
-        raise _refused(path, f"found {about.num_rows} rows, expected at most {VALUES_MOST // about.num_columns}")
+        raise _table_error(path, f"found {about.num_rows} rows, expected at most {VALUES_MOST // about.num_columns}")
     groups = [about.row_group(number) for number in range(about.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     if (size := max((chunk.total_uncompressed_size for chunk in chunks), default=0)) > CHUNK_MOST:
-        raise _refused(path, f"found {size} bytes in a part of a column, expected at most {CHUNK_MOST}")
+        raise _table_error(path, f"found {size} bytes in a part of a column, expected at most {CHUNK_MOST}")
     if (rows := sum(group.num_rows for group in groups)) != about.num_rows or values < 0:
-        raise _refused(path, f"found {rows} rows in its parts, expected {about.num_rows}")
+        raise _table_error(path, f"found {rows} rows in its parts, expected {about.num_rows}")
     found = {field.name: _plain(field.type) for field in file.schema_arrow}
     if len(found) != len(file.schema_arrow):
-        raise _refused(path, "found a column twice")
+        raise _table_error(path, "found a column twice")
     for column, kind in found.items():
         if column not in SCHEMAS[name].names and not (column.startswith(PARAMETER) and kind in _PARAMETER_KINDS):
-            raise _refused(path, f"found {kind} for the column {column}, expected a column of this format")
+            raise _table_error(path, f"found {kind} for the column {column}, expected a column of this format")
     for field in SCHEMAS[name]:
         if found.get(field.name) != field.type:
-            raise _refused(
+            raise _table_error(
                 path, f"found {found.get(field.name) or 'nothing'} for the column {field.name}, expected {field.type}"
             )
 
@@ -439,8 +439,8 @@ def _text_bytes(column: pa.Array) -> int:
 
 def _check_texts(path: Path | str, size: int) -> None:
     if size > TEXT_MOST:
-        raise _refused(path, f"found {size} bytes of text, expected at most {TEXT_MOST}")
+        raise _table_error(path, f"found {size} bytes of text, expected at most {TEXT_MOST}")
 
 
-def _refused(path: Path | str, problem: str) -> UserError:
+def _table_error(path: Path | str, problem: str) -> UserError:
     return UserError(f"{path}: {problem}", hint=AGAIN)

@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from qoslab.errors import UserError
 from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
-from qoslab.results.cell_files import damage_of
+from qoslab.results.cell_files import find_damage
 from qoslab.results.changes import damaged_changes
 from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, SAVED_CELLS, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.results.records import Manifest
-from qoslab.results.sealed_files import CELL_RECORD, CRATE, MANIFEST_MOST, FileSeal, difference, read_text, seal_of
+from qoslab.results.sealed_files import CELL_RECORD, CRATE, MANIFEST_MOST, FileSeal, compute_seal, difference, read_text
 from qoslab.results.tables import SCHEMAS, check_table
 
 _OF_A_RUN = frozenset(
@@ -69,7 +69,7 @@ def verify(folder: RunFolder) -> Verification:
         if manifest is not None and name not in written:
             found.notes.append(f"{name}: the manifest does not list it; its command was interrupted")
         _attempt(path, name, written.get(name), found)
-    _added(folder, attempts, _crate(folder, found), found)
+    _add_unlisted_files(folder, attempts, _crate(folder, found), found)
     for name in SCHEMAS:
         if (folder.tables / f"{name}.parquet").exists():
             try:
@@ -109,9 +109,11 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
     return listed.keys()
 
 
-def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str] | None, found: Verification) -> None:
+def _add_unlisted_files(
+    folder: RunFolder, attempts: Collection[Path], listed: Collection[str] | None, found: Verification
+) -> None:
     """Add files outside of attempts that are missing from the list of an RO-Crate, or that no run has."""
-    own = _OF_A_RUN | {file.name for file in folder.given()}
+    own = _OF_A_RUN | {file.name for file in folder.experiment_files()}
     for name in sorted(_unknown_files(folder, frozenset(attempts))):
         if listed is not None and name not in listed and name not in _OF_A_RUN:
             found.damage.append(f"{name} is not in {CRATE}, the list of all files of the run")
@@ -145,7 +147,7 @@ def _run_file(folder: RunFolder, found: Verification) -> None:
 
 
 def _manifest(folder: RunFolder, found: Verification) -> Manifest | None:
-    if not folder.finished:
+    if not folder.is_finished:
         found.notes.append(f"{MANIFEST} is missing: the run was interrupted, or is still running")
         return None
     try:
@@ -166,7 +168,7 @@ def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification
     for name, seal in manifest.files.items():
         if damage := difference(folder.path / Path(name).name, name, seal):
             found.damage.append(damage)
-    for file in folder.given():
+    for file in folder.experiment_files():
         if file.name not in manifest.files:
             found.notes.append(
                 f"{file.name}: the manifest does not list it, and reports ignore it; its command was interrupted, or "
@@ -184,9 +186,9 @@ def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) 
         if not cell.folder or not cell.valid:
             continue
         for device, sha256 in hashes.get(cell.name.removesuffix(f"/{cell.repetition}"), {}).items():
-            files = folder.files_of(cell)
+            files = folder.counted_cell_files(cell)
             path = files.path / files.given_file(device)
-            if path.is_file() and seal_of(path).sha256 != sha256:
+            if path.is_file() and compute_seal(path).sha256 != sha256:
                 inner = path.relative_to(folder.path).as_posix()
                 found.damage.append(f"{inner} does not match its hash in {MANIFEST}")
 
@@ -203,7 +205,7 @@ def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Pa
 
 def _attempt(path: Path, name: str, written: FileSeal | None, found: Verification) -> None:
     found.cells += 1
-    found.damage += [f"{name}/{each}" for each in damage_of(path, written)]
+    found.damage += [f"{name}/{each}" for each in find_damage(path, written)]
     for file in path.rglob("*"):
         if file.is_file():
             found.files += 1

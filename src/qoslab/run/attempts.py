@@ -9,7 +9,7 @@ from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Attempt, Cell, CellRecord, CellSummary, FileSeal, RunFolder
-from qoslab.results.cell_files import damage_of
+from qoslab.results.cell_files import find_damage
 from qoslab.run.task import CellTask, cell_key, make_task
 
 NOT_RUN = "it was not run to the end"
@@ -101,7 +101,7 @@ class RunCells:
         """Record the outcome of an attempt."""
         state = self.states[name]
         self._remove_waiting(state)
-        cell = self.folder.cell_of(state.planned.identity, record.attempt)
+        cell = self.folder.cell_folder(state.planned.identity, record.attempt)
         state.folder, state.record = str(cell.path.relative_to(self.folder.path)), cell.files().seal
         state.valid, state.reasons = record.valid, record.reasons
         return state
@@ -142,7 +142,7 @@ class RunCells:
 def _cell_verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
     if not cell.record_file.exists():
         return False, ("it was interrupted",)
-    if damage := damage_of(cell.path):
+    if damage := find_damage(cell.path):
         return False, damage
     record = cell.files().record()
     if record.key != key:

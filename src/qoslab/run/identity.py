@@ -12,7 +12,7 @@ from qoslab import __version__
 from qoslab.errors import MachineError
 from qoslab.system.programs import OWN_PROGRAMS, find_own_program, program_variable
 from qoslab.system.shipped import shipped_path
-from qoslab.system.source_hash import files_below, hash_files
+from qoslab.system.source_hash import hash_files, list_files
 
 READERS = ("analysis", "cli", "report")
 """Packages that only read results, except `RESULT_DEFINING_PACKAGES`; each report computes their values again."""
@@ -35,10 +35,10 @@ SHORT_HASH_DIGITS = 16
 
 
 def _source_files() -> Iterator[tuple[str, Path]]:
-    for inner, path in files_below(Path(__file__).resolve().parents[1], {"data"}):
+    for inner, path in list_files(Path(__file__).resolve().parents[1], {"data"}):
         if inner.split("/")[0] not in READERS or inner in RESULT_DEFINING_PACKAGES:
             yield f"qoslab/{inner}", path
-    yield from ((f"playbooks/{inner}", path) for inner, path in files_below(shipped_path("playbooks")))
+    yield from ((f"playbooks/{inner}", path) for inner, path in list_files(shipped_path("playbooks")))
 
 
 @functools.cache

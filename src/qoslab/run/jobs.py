@@ -151,7 +151,7 @@ class LabCount:
         wanted = max(1, min(affordable, self._ceiling, self.most, more))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 
-    def add_lab_if_idle(self) -> str:
+    def add_lab_on_idle_machine(self) -> str:
         """Add a lab while long cells run, if the machine as a whole has time for another such cell."""
         if self._fixed is not None or self.labs >= min(self._ceiling, self.most):
             return ""

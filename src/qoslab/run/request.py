@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qoslab.lab_kinds import kind_at
+from qoslab.lab_kinds import find_kind
 from qoslab.plan import Plan
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def resume_command(options: RunOptions, run: Path) -> str:
     inventory is a program, and an experiment on hardware may do everything that the login may.
     """
     words = ["qoslab", "run"]
-    if kind_at(options.lab).has_place:
+    if find_kind(options.lab).has_place:
         sets = (word for each in options.sets for word in ("--set", each))
         words += [options.file, "--lab", options.lab, *sets]
     return shlex.join([*words, "--resume", str(run)])

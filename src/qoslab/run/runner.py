@@ -56,7 +56,7 @@ class _SharedRunState:
         self.reporter.report_outcome(task.name, record)
         self.schedule.finish(task, record, lost=lost, worker=worker)
         if record.valid:
-            self.analysis.take(self.folder.cell_of(task.identity, task.attempt))
+            self.analysis.take(self.folder.cell_folder(task.identity, task.attempt))
 
     def attempt_folder(self, task: CellTask) -> Cell:
         """Return the folder for the results of an attempt."""
@@ -64,7 +64,7 @@ class _SharedRunState:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
                 self.configurations[f"{name}/{device}"] = provenance.configuration_digest(KNOWN.hidden(text).encode())
-        cell = self.folder.cell_of(task.identity, task.attempt)
+        cell = self.folder.cell_folder(task.identity, task.attempt)
         self.reporter.report_start(cell)
         return cell
 
@@ -84,7 +84,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
     made_with = lab_machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.has_place)
-    with folder.working(request.options):
+    with folder.lock_run(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         reporter = ProgressReporter(progress, folder, steps=kind.real_time)
         facts = _BackgroundCall(
@@ -112,7 +112,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
         measured = False
         try:
             try:
-                pool.wait_measured()
+                pool.wait_until_measured()
                 shared.analysis.end()
                 measured = True
             finally:
@@ -120,7 +120,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
                 folder.write_manifest(_initial_manifest(shared, started, facts.result()))
             if kind.has_place:
                 # The report states whether the lab was left as it was found.
-                pool.wait_ended()
+                pool.wait_until_ended()
             yield folder
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not (measured or pool.abandoned) and cells.has_results:
@@ -130,7 +130,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
             raise
         finally:
             # At any ending, no lab and no temporary file remains.
-            pool.wait_ended()
+            pool.wait_until_ended()
         pool.check()
         reporter.end()
 
@@ -215,14 +215,14 @@ class _WorkerThreads:
 
             ClusterRunner(
                 shared.request.scheduler,
-                lease=shared.schedule.lease_now,
+                lease=shared.schedule.lease_next,
                 finish=shared.finish,
                 folder_of=shared.attempt_folder,
                 interrupted=shared.interrupted,
                 note=shared.reporter.note,
                 workers=shared.request.jobs or processor_count(),
                 tls=shared.request.tls,
-            ).run(shared.schedule.has_more)
+            ).run(shared.schedule.has_remaining_cells)
         except BaseException as error:
             self._errors.append(error)
             shared.interrupted.set()
@@ -236,17 +236,17 @@ class _WorkerThreads:
         record = worker.run(task, cell, turn=shared.turn(number))
         cell.sync_place()
         with shared.schedule.changed:
-            shared.lab = shared.lab or dict(worker.described)
+            shared.lab = shared.lab or dict(worker.lab_description)
         shared.finish(task, record, worker=number)
 
-    def wait_measured(self) -> None:
+    def wait_until_measured(self) -> None:
         """Wait for the last cell. Raise the error that ended a worker early, once all workers have ended."""
         self._wait(self._measured)
         if self._errors:
-            self.wait_ended()
+            self.wait_until_ended()
             self.check()
 
-    def wait_ended(self) -> None:
+    def wait_until_ended(self) -> None:
         """Wait until all routers are restored and all labs have ended."""
         self._wait(self._ended)
         if not self.abandoned:
@@ -310,7 +310,7 @@ def _run_facts(versions: Mapping[str, str]) -> dict[str, Any]:
 
 def _earlier_manifest(shared: _SharedRunState) -> Manifest | None:
     """Return the manifest of earlier calls; None if there is none, or it was damaged."""
-    if not shared.folder.finished:
+    if not shared.folder.is_finished:
         return None
     try:
         return shared.folder.manifest()

@@ -114,12 +114,12 @@ class CellSchedule:
         busy = self._measuring and len(self._beginning) >= self.jobs.max_preparing
         return worker < self.jobs.labs + self.jobs.spare_labs and not busy
 
-    def lease_now(self) -> CellTask | None:
+    def lease_next(self) -> CellTask | None:
         """Return the next cell; None if no cell is waiting now."""
         with self.changed:
             return self._next_cell(None)
 
-    def has_more(self) -> bool:
+    def has_remaining_cells(self) -> bool:
         """Return whether a cell waits or runs."""
         with self.changed:
             return bool(self._waiting or self._running)
@@ -224,7 +224,7 @@ class CellSchedule:
                         raise RunInterrupted
                     if time.monotonic() - self._settled >= CHECK_INTERVAL_S and self._measuring == self.jobs.labs:
                         self._settled = time.monotonic()
-                        if change := self.jobs.add_lab_if_idle():
+                        if change := self.jobs.add_lab_on_idle_machine():
                             self._progress.note(change)
                             continue
                     self.changed.wait(POLL_S)

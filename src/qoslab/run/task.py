@@ -13,7 +13,7 @@ from qoslab.model.instants import MeasurementDemand, traffic_time
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.units import Duration
 from qoslab.plan import Cell as PlannedCell
-from qoslab.platforms import PLATFORMS, hosts_of
+from qoslab.platforms import PLATFORMS, host_names
 from qoslab.run import identity
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 from qoslab.traffic import TOOLS
@@ -98,8 +98,8 @@ def host_tcp_settings(experiment: Experiment) -> dict[str, HostTcp]:
     """Return the TCP settings of each host in a cell."""
     arm = experiment.arms[0]
     # Messages about closed ports would cross the line with the measured delay.
-    silent = {flow.destination for flow in experiment.flows_of(arm) if "port" in flow.random}
-    return {host: (experiment.tcp_of(arm), host not in silent) for host in hosts_of(experiment.topology)}
+    silent = {flow.destination for flow in experiment.arm_flows(arm) if "port" in flow.random}
+    return {host: (experiment.arm_tcp_profile(arm), host not in silent) for host in host_names(experiment.topology)}
 
 
 def _cell_configurations(planned: PlannedCell) -> dict[str, str]:
@@ -137,7 +137,7 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
 
 def _used_plugins(experiment: Experiment) -> Iterator[str]:
     """Return the parts of other packages that the cell uses."""
-    tools = {flow.tool for flow in experiment.flows_of(experiment.arms[0])}
+    tools = {flow.tool for flow in experiment.arm_flows(experiment.arms[0])}
     platforms = {node.platform for node in experiment.topology.nodes.values()}
     found = (*map(TOOLS.fingerprint, sorted(tools)), *map(PLATFORMS.fingerprint, sorted(platforms)))
     yield from filter(None, found)

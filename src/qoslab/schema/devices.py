@@ -47,7 +47,7 @@ def refused_lines(experiment: Experiment, document: Document, file: Path) -> Ite
     configured: dict[str, dict[str, Device]] = {}
     complete = True
     for arm in experiment.arms:
-        layers = experiment.configurations_of(arm)
+        layers = experiment.arm_configurations(arm)
         devices: dict[str, Device] = configured.setdefault(arm.name, {})
         for router in kernel_routers(experiment.topology):
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
@@ -140,7 +140,7 @@ def _kernel_refusals(
     except (RefusedLineError, TcError) as error:
         yield _refusal_finding(experiment, arm, router, error, lines)
         return
-    for each in made.refused:
+    for each in made.refused_actions:
         message = f'found "{each.note.action}" at {each.note.origin}, which a Linux kernel cannot do: {each.note.text}'
         place = lines[max(each.line, 1) - 1][1]
         yield place.finding(f"arms.{arm}.configure.{router}", message, "remove it, or use the platform engine")
@@ -154,7 +154,7 @@ def fidelity_notes(experiment: Experiment, file: Path) -> list[Finding]:
     found: dict[tuple[str, int, str], Finding] = {}
     routers = kernel_routers(experiment.topology)
     for arm in experiment.arms:
-        for router, layers in experiment.configurations_of(arm).items():
+        for router, layers in experiment.arm_configurations(arm).items():
             if router not in routers:
                 continue
             lines = [line for layer in layers for line in render_lines(file, layer)]
@@ -207,7 +207,7 @@ def lines_without_effect(experiment: Experiment, file: Path) -> list[Finding]:
     """Return each template line that the routers accept without effect here, once, at its place."""
     found: dict[tuple[str, int], Finding] = {}
     for arm in experiment.arms:
-        for router, layers in experiment.configurations_of(arm).items():
+        for router, layers in experiment.arm_configurations(arm).items():
             lines = [line for layer in layers for line in render_lines(file, layer)]
             text = "\n".join(text for text, _ in lines)
             for remark in _inert_line_remarks(experiment, router, text):

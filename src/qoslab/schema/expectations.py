@@ -12,15 +12,15 @@ from qoslab.model.expectations import (
     FORMS,
     Expectation,
     Quantities,
+    evaluate_quantities,
     expand_expectations,
     needed_quantities,
     parse_formula,
-    quantities_at,
     used_names,
 )
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import ExpressionError, Value
-from qoslab.model.matrix import BUILT_IN, Parameters, cells_of, parameters_text
+from qoslab.model.matrix import BUILT_IN, Parameters, arm_combinations, parameters_text
 from qoslab.model.units import Percent, QuantityError
 from qoslab.schema.document import Document, Steps
 
@@ -104,13 +104,13 @@ class ExpectationChecker:
     def first_value_findings(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
         """Yield the errors of the values of the first combination with any."""
         arm = self.experiment.arm(expectation.arms[0])
-        matrix = self.experiment.matrix_of(arm)
+        matrix = self.experiment.arm_matrix(arm)
         if matrix is not None:
             self.document.count_work(steps, matrix.count * (1 + matrix.tests))
         texts = [text for _, text in expectation.formulas()]
         texts += [value for value in needed_quantities(expectation, quantities).values() if isinstance(value, str)]
         words = sum(parse_formula(text).words for text in texts)
-        for each, values in expand_expectations(expectation, quantities, cells_of(matrix, arm.name)):
+        for each, values in expand_expectations(expectation, quantities, arm_combinations(matrix, arm.name)):
             self.document.count_work(steps, MAX_EXPANSION_WORK + words)
             problems = [*self.check_values(steps, each, values, quantities)]
             yield from problems
@@ -149,7 +149,7 @@ class ExpectationChecker:
         known: dict[str, Value] = {DURATION: self.experiment.duration, **values}
         for name, value in needed_quantities(expectation, quantities).items():
             try:
-                known = quantities_at({name: value}, known)
+                known = evaluate_quantities({name: value}, known)
             except ExpressionError as error:
                 yield self.document.finding(("compare", "quantities", name), error.message + words, error.hint)
                 return
@@ -159,7 +159,7 @@ class ExpectationChecker:
             except ExpressionError as error:
                 yield self.document.finding((*steps, *inner), error.message + words, error.hint)
                 return
-        found = expectation.at(known)
+        found = expectation.evaluate_for(known)
         good = True
         for key in FIGURES:
             given = getattr(found, key)
@@ -182,5 +182,5 @@ class ExpectationChecker:
 
 def parameters_of(experiment: Experiment, arms: Collection[str] | None = None) -> tuple[str, ...]:
     """Return every parameter of these arms, or of all arms."""
-    matrices = [experiment.matrix_of(arm) for arm in experiment.arms if arms is None or arm.name in arms]
+    matrices = [experiment.arm_matrix(arm) for arm in experiment.arms if arms is None or arm.name in arms]
     return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))

@@ -181,7 +181,7 @@ def _idle_line(file: Path, experiment: Experiment, arm: Arm, idle: IdlePart) -> 
     """Return the template line that configures an idle part: `class-map`, `class`, or `service-policy` below its
     interface.
     """
-    layers = experiment.configurations_of(arm).get(idle.router, ())
+    layers = experiment.arm_configurations(arm).get(idle.router, ())
     lines = [line for layer in layers for line in render_lines(file, layer)]
     command = "cl" if idle.attachment is None or idle.path else "se"
     port = "" if idle.attachment is None or idle.path else re.sub(r"^\D+", "", idle.attachment.interface)

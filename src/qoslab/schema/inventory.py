@@ -29,7 +29,7 @@ from qoslab.model.inventory import (
     RouterSettings,
 )
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, inventory_group, routers_of, tc_command_nodes
+from qoslab.platforms import host_names, inventory_group, router_names, tc_command_nodes
 
 Settings = TypeVar("Settings", HostSettings, RouterSettings, LinuxRouterSettings)
 KINDS = (HostSettings, RouterSettings, LinuxRouterSettings)
@@ -254,8 +254,8 @@ def inventory_obstacles(experiment: Experiment, nodes: Nodes, file: Path) -> lis
 
 def _obstacles(experiment: Experiment, nodes: Nodes, places: VariablePlaces) -> Iterator[Finding]:
     topology = experiment.topology
-    used: dict[str, Mapping[str, object]] = dict.fromkeys(hosts_of(topology), nodes.hosts)
-    used |= dict.fromkeys(routers_of(topology), nodes.routers)
+    used: dict[str, Mapping[str, object]] = dict.fromkeys(host_names(topology), nodes.hosts)
+    used |= dict.fromkeys(router_names(topology), nodes.routers)
     used |= dict.fromkeys(tc_command_nodes(topology), nodes.linux_routers)
     for name, known in used.items():
         if name not in known:
@@ -263,8 +263,8 @@ def _obstacles(experiment: Experiment, nodes: Nodes, places: VariablePlaces) -> 
             message = f"found no {name} in the group {group}, expected every node of {experiment.name} in the inventory"
             yield places.finding_in(group, message, did_you_mean(name, known))
     for link in topology.links:
-        if link.emulated and link.name not in nodes.emulated_by:
-            found = " and ".join(link.emulated)
+        if link.emulated_keys and link.name not in nodes.emulated_by:
+            found = " and ".join(link.emulated_keys)
             message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to name its source"
             hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
             yield places.finding_in(ALL, message, hint)
@@ -290,7 +290,7 @@ def _check_distinct_interfaces(
     known: dict[str, str] = {}
     if settings is None:
         return
-    for _, near, _ in experiment.topology.links_of(name):
+    for _, near, _ in experiment.topology.node_links(name):
         device = settings.device(near.interface)
         other = known.setdefault(device, near.interface)
         if other != near.interface:
@@ -308,6 +308,6 @@ def _may_share_machine(nodes: Nodes, experiment: Experiment, *names: str) -> boo
         settings.device(near.interface)
         for name, settings in zip(names, hosts, strict=True)
         if settings is not None
-        for _, near, _ in experiment.topology.links_of(name)
+        for _, near, _ in experiment.topology.node_links(name)
     ]
     return len(devices) == len(set(devices))

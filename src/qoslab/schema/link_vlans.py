@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from qoslab.errors import Finding
 from qoslab.ios.model.device import Device, Interface
 from qoslab.model.experiment import Experiment, LinkEnd
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.schema.document import Document, Steps
 
 TRUNK = "a host is in a VLAN behind an access port of a switch, or behind another router"
@@ -28,7 +28,7 @@ def unmatched_vlans(
                 steps: Steps = ("topology", "links", number, "ends", side)
                 vlan = f"VLAN {each.vlan}{' (native)' if each.native else ''}"
                 found = f"found {vlan} on {each.name} of {near.node} in arm {arm}"
-                if not platform_of(experiment.topology.nodes[near.node]).has_startup_config:
+                if not node_platform(experiment.topology.nodes[near.node]).has_startup_config:
                     yield document.finding(
                         steps, f"{found}, expected no subinterface on an engine router", "use platform: ios"
                     )
@@ -42,7 +42,7 @@ def _missing_vlan(
     experiment: Experiment, each: Interface, vlan: int, far: LinkEnd, other: Device | None
 ) -> tuple[str, str] | None:
     """Return the missing part at the other end, and a hint."""
-    if not platform_of(experiment.topology.nodes[far.node]).is_router:
+    if not node_platform(experiment.topology.nodes[far.node]).is_router:
         if each.native:
             return None
         return f"no tags on a link to the host {far.node}", TRUNK

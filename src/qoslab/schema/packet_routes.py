@@ -12,7 +12,7 @@ from qoslab.ios.model.catalyst import SwitchPort
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.routes import NULL, installable_routes
 from qoslab.model.experiment import Address, Family, LinkEnd, Topology
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.platforms.startup import static_routes
 
 IpAddress = IPv4Address | IPv6Address
@@ -66,7 +66,7 @@ class Port:
     """The VLAN tag of its frames; None if they are untagged."""
     addresses: tuple[Address, ...]
 
-    def network_of(self, address: IpAddress) -> Network | None:
+    def containing_network(self, address: IpAddress) -> Network | None:
         """Return the network of the interface that contains an address."""
         return next((each.network for each in self.addresses if address in each.network), None)
 
@@ -106,7 +106,7 @@ class RoutedNetwork:
         """Return the path from a node to an address."""
         way = PacketPath()
         node, visited = source, [source]
-        while not self._has(node, destination):
+        while not self._has_address(node, destination):
             hop = self._next_hop(node, destination)
             if isinstance(hop, str):
                 way.faults.append(Fault(node, destination, hop))
@@ -146,7 +146,7 @@ class RoutedNetwork:
         return None if proposed is None else proposed[1]
 
     def _node_ports(self, node: str) -> Iterator[Port]:
-        links = self._topology.links_of(node)
+        links = self._topology.node_links(node)
         device = self._devices.get(node)
         if device is None:
             for _, near, _ in links:
@@ -178,7 +178,7 @@ class RoutedNetwork:
         for prefix, via, interface, distance in installable_routes(device):
             yield _Route(prefix, via, interface, distance)
 
-    def _has(self, node: str, address: IpAddress) -> bool:
+    def _has_address(self, node: str, address: IpAddress) -> bool:
         if any(each.ip == address for port in self._ports[node] for each in port.addresses):
             return True
         device = self._devices.get(node)
@@ -202,7 +202,7 @@ class RoutedNetwork:
                 return f"a route from {node} to {destination} through {best.interface}, which has no cable or address"
             return _Hop(port, destination if best.distance == 0 else best.via)
         via = best.via
-        found = next((port for port in ports.values() if port.network_of(via) is not None), None)
+        found = next((port for port in ports.values() if port.containing_network(via) is not None), None)
         return (
             f"a route from {node} to {destination} via {via}, an address in none of its networks"
             if (found is None)
@@ -233,7 +233,7 @@ class RoutedNetwork:
         seen: set[tuple[str, int]] = set()
         while queue:
             node, interface, tag, between = queue.popleft()
-            for _, near, far in self._topology.links_of(node):
+            for _, near, far in self._topology.node_links(node):
                 if near.interface != interface:
                     continue
                 switched = self._switched_port(far)
@@ -254,7 +254,7 @@ class RoutedNetwork:
 
     def _outgoing_switch_ports(self, entered: LinkEnd, vlan: int) -> Iterator[tuple[str, int | None]]:
         """Yield the other ports of a switch by which a frame of a VLAN leaves, each with its tag there."""
-        for _, near, _ in self._topology.links_of(entered.node):
+        for _, near, _ in self._topology.node_links(entered.node):
             switched = self._switched_port(near)
             if near.interface == entered.interface or switched is None:
                 continue
@@ -278,7 +278,7 @@ class RoutedNetwork:
         while queue:
             at, first = queue.popleft()
             for port in self._ports[at]:
-                network = port.network_of(destination)
+                network = port.containing_network(destination)
                 if network is not None and first is not None:
                     return network, first
                 for far, _ in self.neighbours(port):
@@ -286,8 +286,8 @@ class RoutedNetwork:
                     if far.node in seen or address is None:
                         continue
                     seen.add(far.node)
-                    forwards = platform_of(self._topology.nodes[far.node]).is_router
-                    if forwards or self._has(far.node, destination):
+                    forwards = node_platform(self._topology.nodes[far.node]).is_router
+                    if forwards or self._has_address(far.node, destination):
                         queue.append((far.node, first or _Hop(port, address)))
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qoslab.model.experiment import PROBE_FREQUENCY, Experiment, probe_family, probe_number, probe_target
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 
 RESPONDER = "ip sla responder"
 
@@ -14,7 +14,7 @@ def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
     Each line has the index of its probe in the list.
     """
     found: dict[str, list[tuple[str, int]]] = {}
-    routers = routers_of(experiment.topology)
+    routers = router_names(experiment.topology)
     for index, probe in enumerate(experiment.probes):
         if probe.udp and probe.destination in routers:
             theirs = found.setdefault(probe.destination, [])

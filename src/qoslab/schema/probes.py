@@ -9,7 +9,7 @@ from qoslab.errors import Finding, did_you_mean, format_alternatives
 from qoslab.ios.model.ip_sla import REQUEST_SIZES
 from qoslab.model.experiment import Experiment, Probe, probe_family, probe_number
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, is_switch
+from qoslab.platforms import host_names, is_switch
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.families import unreachable_address_findings
 from qoslab.traffic.endpoints import node_families
@@ -30,7 +30,7 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
         yield from checked.check_family()
         yield from checked.check_operation()
         yield from checked.check_times()
-        if probe.source in hosts_of(experiment.topology):
+        if probe.source in host_names(experiment.topology):
             continue
         number = probe_number(experiment, probe)
         if numbers.setdefault((probe.source, number), index) != index:
@@ -69,10 +69,10 @@ class _ProbeChecker:
                 yield self.finding(key, f"found {name}, a node without an address")
         if probe.source == probe.destination:
             yield self.finding("to", f"found {probe.destination}, the sender of the probe, expected another node")
-        if probe.number is not None and probe.source in hosts_of(self.experiment.topology):
+        if probe.number is not None and probe.source in host_names(self.experiment.topology):
             message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
             yield self.finding("number", message)
-        if probe.udp and probe.destination in hosts_of(self.experiment.topology):
+        if probe.udp and probe.destination in host_names(self.experiment.topology):
             yield from self.check_ports()
 
     def check_family(self) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ class _ProbeChecker:
         """Check that no traffic uses a port of the host's responder."""
         probe = self.probe
         for arm in self.experiment.arms:
-            for flow in self.experiment.flows_of(arm):
+            for flow in self.experiment.arm_flows(arm):
                 if flow.destination != probe.destination or flow.protocol != "udp" or flow.port is None:
                     continue
                 if flow.port in (CONTROL_PORT, probe.port):

@@ -27,7 +27,7 @@ from qoslab.model.limits import quantities_above_limits
 from qoslab.model.matrix import Matrix, Scalar, combinations, is_same_value
 from qoslab.model.metrics import METRICS, Bound, Reference, as_float
 from qoslab.model.units import Percent, QuantityError
-from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
+from qoslab.platforms import host_names, is_switch, node_platform, router_names
 from qoslab.schema.devices import refused_lines
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.expectations import ExpectationChecker, parameters_of
@@ -112,12 +112,12 @@ class _Checker:
             yield self.document.finding(("topology", "nodes"), "found no node, expected at least one")
         for name, node in self.experiment.topology.nodes.items():
             here: Steps = ("topology", "nodes", name)
-            for problem in platform_of(node).check(node):
+            for problem in node_platform(node).check(node):
                 steps = (*here, problem.key) if getattr(node, problem.key) is not None else here
                 hint = did_you_mean(getattr(node, problem.key) or "", problem.suggestions)
                 message = f"found {problem.found}, expected {problem.expected}"
                 yield self.document.finding(steps, message, hint)
-            links = self.experiment.topology.links_of(name)
+            links = self.experiment.topology.node_links(name)
             gateways = [address.ip for _, _, far in links for address in far.addresses]
             for index, route in enumerate(node.routes):
                 if route.via not in gateways:
@@ -145,7 +145,7 @@ class _Checker:
                 if node is None:
                     yield self.unknown_name((*steps, "node"), end.node, topology.nodes)
                     continue
-                platform = platform_of(node)
+                platform = node_platform(node)
                 expected = platform.interface_problem(node, end.interface, link.framing)
                 if expected is not None:
                     yield self.document.finding(
@@ -211,7 +211,7 @@ class _Checker:
         link = self.experiment.topology.links[index]
         steps: Steps = ("topology", "links", index, "ends")
         key = "address" if family == 4 else "ipv6_address"
-        near, far = (end.address_of(family) for end in link.ends)
+        near, far = (end.family_address(family) for end in link.ends)
         side = 0 if near is None else 1
         if (near is None) != (far is None) and not self._is_switch(link.ends[side].node):
             expected = "found no address" if family == 4 else "found no ipv6_address"
@@ -280,7 +280,7 @@ class _Checker:
     def check_flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         yield from self.check_unique(here, flows)
         yield from self.check_ports(here, flows)
-        hosts = hosts_of(self.experiment.topology)
+        hosts = host_names(self.experiment.topology)
         for index, flow in enumerate(flows):
             steps: Steps = (*here, index)
             for key, name in (("from", flow.source), ("to", flow.destination)):
@@ -307,8 +307,8 @@ class _Checker:
 
     def check_configurations(self, here: Steps, configure: Mapping[str, Configuration]) -> Iterator[Finding]:
         for device, configuration in configure.items():
-            if device not in routers_of(self.experiment.topology):
-                known = routers_of(self.experiment.topology)
+            if device not in router_names(self.experiment.topology):
+                known = router_names(self.experiment.topology)
                 message = f'found "{device}", expected a router, {format_alternatives(known)}'
                 yield self.document.finding((*here, device), message, did_you_mean(device, known), at_key=True)
             yield from self.check_template((*here, device), configuration)
@@ -364,11 +364,11 @@ class _Checker:
             if capture.node not in topology.nodes:
                 yield self.unknown_name(("captures", index, "node"), capture.node, topology.nodes)
                 continue
-            known = [near.interface for _, near, _ in topology.links_of(capture.node)]
+            known = [near.interface for _, near, _ in topology.node_links(capture.node)]
             if capture.interface not in known:
                 what = f"an interface of {capture.node} that a link uses, "
                 yield self.unknown_name(("captures", index, "interface"), capture.interface, known, what)
-        routers = routers_of(self.experiment.topology)
+        routers = router_names(self.experiment.topology)
         for index, observation in enumerate(self.experiment.observe):
             steps: Steps = ("observe", index)
             if observation.node not in routers:
@@ -487,7 +487,7 @@ class _Checker:
             for arm in dict.fromkeys((average.arm, least.arm)):
                 yield from self.check_parameter((*steps, "same"), name, arm)
         arms = [arm for arm in self.experiment.arms if arm.name == least.arm]
-        matrix = self.experiment.matrix_of(arms[0]) if arms else None
+        matrix = self.experiment.arm_matrix(arms[0]) if arms else None
         if matrix is None or average.metric.partition("(")[0] not in METRICS:
             return  # reported
         unit = Reference.parse(average.metric).metric.unit
@@ -523,7 +523,7 @@ class _Checker:
         unknown = sorted(expression.names - {*names, "arm"})
         for name in unknown:
             yield self.unknown_name((*steps, "condition"), name, names, "a parameter, ")
-        matrix = self.experiment.matrix_of(self.experiment.arm(arm))
+        matrix = self.experiment.arm_matrix(self.experiment.arm(arm))
         if unknown or matrix is None:
             return
         asked, found = (*steps, "condition"), self.document.work.found

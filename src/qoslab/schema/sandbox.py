@@ -130,13 +130,13 @@ def _count_examined(*values: Any) -> None:
     _ACCOUNT.get().charge(sum(map(_value_size, values)))
 
 
-def _examined(value: Any) -> Any:
+def _count_as_examined(value: Any) -> Any:
     """Count the value as examined, and return it."""
     _count_examined(value)
     return value
 
 
-def _created(value: Any) -> Any:
+def _check_created(value: Any) -> Any:
     """Return the value if it is not too large, and count its size."""
     match value:
         case str() | list() | tuple() | dict() | range():
@@ -157,7 +157,7 @@ def _checked_scalar(value: Any) -> Any:
         str(value)  # raises what says its name
     if not isinstance(value, str | int | float | bool | None):
         raise SecurityError(f"found a {type(value).__name__} there, expected a text or a number")
-    return _created(value)
+    return _check_created(value)
 
 
 @pass_eval_context  # so that nothing is evaluated during compilation of the template
@@ -173,7 +173,7 @@ def _with_charge(function: Callable[..., Any]) -> Callable[..., Any]:
         result = function(*arguments, **named)
         if not isinstance(result, str | int | float | bool | list | tuple | Undefined | None):
             result = list(islice(result, VALUE_LIMIT + 1))
-        return _created(result)
+        return _check_created(result)
 
     return call
 
@@ -190,19 +190,19 @@ def _counting_test(test: Any) -> Callable[..., Any]:
 def _join_filter(items: Any, between: Any = "") -> str:
     parts = [str(_checked_scalar(item)) for item in items]
     _ACCOUNT.get().charge(len(str(_checked_scalar(between))) * len(parts))
-    return str(_created(str(between).join(parts)))
+    return str(_check_created(str(between).join(parts)))
 
 
 def _replace_filter(text: Any, old: Any, new: Any) -> str:
     text, old, new = (str(_checked_scalar(each)) for each in (text, old, new))
     _ACCOUNT.get().charge(len(text) + text.count(old) * len(new))
-    return str(_created(text.replace(old, new)))
+    return str(_check_created(text.replace(old, new)))
 
 
 def _round_filter(value: Any, digits: Any = 0, method: Any = "common") -> Any:
     if not isinstance(digits, int) or abs(digits) > 20:
         raise SecurityError("found rounding to more than 20 digits, expected at most 20")
-    return _created(FILTERS["round"](value, digits, method))
+    return _check_created(FILTERS["round"](value, digits, method))
 
 
 def _length_filter(value: Any) -> int:
@@ -218,12 +218,12 @@ def _sum_filter(items: Any) -> Any:
     for item in items:
         if isinstance(item, str) or not isinstance(item, int | float):
             raise SecurityError(f"found a {type(item).__name__} in a sum, expected numbers")
-        total = _created(total + item)
+        total = _check_created(total + item)
     return total
 
 
 def _concatenate(*parts: Any) -> str:
-    return str(_created("".join(str(_checked_scalar(part)) for part in parts)))
+    return str(_check_created("".join(str(_checked_scalar(part)) for part in parts)))
 
 
 def _limited_range(*limits: int) -> range:
@@ -239,8 +239,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     # Functions that `_Guard` inserts into templates.
     scalar = staticmethod(_checked_scalar)
-    count_created = staticmethod(_created)
-    count_examined = staticmethod(_examined)
+    count_created = staticmethod(_check_created)
+    count_examined = staticmethod(_count_as_examined)
     concatenate = staticmethod(_concatenate)
 
     def __init__(self, loader: BaseLoader) -> None:
@@ -287,7 +287,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if getattr(obj, "__self__", None).__class__ is LoopContext:
             return True
         return (
-            any(obj is each for each in (_limited_range, _checked_scalar, _created, _examined, _concatenate))
+            any(
+                obj is each
+                for each in (_limited_range, _checked_scalar, _check_created, _count_as_examined, _concatenate)
+            )
             or obj == self.tick
         )
 
@@ -317,7 +320,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _ACCOUNT.get().charge(len(left) + len(right))
         elif operator == "**" and not (abs(right) <= 64 and abs(left) <= 2**64):
             raise LimitError("found a power of large numbers, expected at most 2 ** 64")
-        return _created(super().call_binop(context, operator, left, right))
+        return _check_created(super().call_binop(context, operator, left, right))
 
     def tick(self, work: int) -> bool:
         """Count an iteration of a loop or a macro."""

@@ -18,7 +18,7 @@ from qoslab.model.metrics import (
     Reference,
     SelectorError,
 )
-from qoslab.platforms import hosts_of, routers_of
+from qoslab.platforms import host_names, router_names
 
 CLASS_DEFAULT = "class-default"
 """The class that every policy has."""
@@ -86,8 +86,8 @@ class Selectors:
 
     def _arm_problem(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
         named = {
-            "traffic": (f"a traffic entry of {arm.name}", [flow.name for flow in self.experiment.flows_of(arm)]),
-            "host": ("a host", list(hosts_of(self.experiment.topology))),
+            "traffic": (f"a traffic entry of {arm.name}", [flow.name for flow in self.experiment.arm_flows(arm)]),
+            "host": ("a host", list(host_names(self.experiment.topology))),
             "probe": ("a probe", [probe.name for probe in self.experiment.probes]),
         }
         if reference.metric.selector in named:
@@ -100,8 +100,8 @@ class Selectors:
             yield from self._capture_problem(reference, selector)
             return
         interfaces = {
-            router: tuple(near.interface for _, near, _ in self.experiment.topology.links_of(router))
-            for router in routers_of(self.experiment.topology)
+            router: tuple(near.interface for _, near, _ in self.experiment.topology.node_links(router))
+            for router in router_names(self.experiment.topology)
         }
         kind = reference.metric.selector
         form = SELECTOR_FORMS[kind]
@@ -143,7 +143,7 @@ class Selectors:
         some.
         """
         texts = []
-        for device, layers in self.experiment.configurations_of(arm).items():
+        for device, layers in self.experiment.arm_configurations(arm).items():
             for layer in layers if router in (None, device) else ():
                 try:
                     texts.append(self.render(layer))

@@ -152,10 +152,9 @@ def _structure_finding(document: Document, steps: Steps, group: list[ErrorDetail
         if word in context:
             return document.finding(steps, f"found {found}, expected {text} {context[word]}")
     if any("has host bits set" in each["msg"] for each in group):
-        return document.finding(
-            steps, f"found {found}, expected a network without host bits", f'did you mean "{_network_of(str(value))}"?'
-        )
-    by_type = [_EXPECTED_TYPES[each] for each in _types_at(steps) if each in _EXPECTED_TYPES]
+        hint = f'did you mean "{_containing_network(str(value))}"?'
+        return document.finding(steps, f"found {found}, expected a network without host bits", hint)
+    by_type = [_EXPECTED_TYPES[each] for each in _model_types(steps) if each in _EXPECTED_TYPES]
     wanted = list(
         dict.fromkeys(by_type or [_EXPECTED.get(each["type"]) or _plain_message(each["msg"]) for each in group])
     )
@@ -172,22 +171,22 @@ def _plain_message(message: str) -> str:
 
 def wants_text(steps: Steps) -> bool:
     """Return whether the model takes a text there and no number, so that a number is read as the text of its digits."""
-    members = _types_at(steps)
+    members = _model_types(steps)
     return str in members and not {int, float} & set(members)
 
 
 def _known_keys(steps: Steps) -> set[str]:
     """Return the keys that the model has there."""
-    models = [each for each in _types_at(steps) if _is_model(each)]
+    models = [each for each in _model_types(steps) if _is_model(each)]
     return {field.alias or name for model in models for name, field in model.model_fields.items()}
 
 
-def _network_of(value: str) -> IPv4Network | IPv6Network:
+def _containing_network(value: str) -> IPv4Network | IPv6Network:
     """Return the network of an address with a prefix length."""
     return ip_network(value, strict=False)
 
 
-def _types_at(steps: Steps) -> list[Any]:
+def _model_types(steps: Steps) -> list[Any]:
     """Return the types that the model takes there, with unions split into their members."""
     annotations: list[Any] = [Experiment]
     for step in steps:

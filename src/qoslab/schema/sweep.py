@@ -110,7 +110,7 @@ class Sweep:
         self._base: dict[str, Any] = {} if not placeholders else _fill_part(data, placeholders, self._first_value)
 
     @classmethod
-    def of(cls, experiment: Experiment, file: Path | None = None) -> Sweep:
+    def from_experiment(cls, experiment: Experiment, file: Path | None = None) -> Sweep:
         """Return the sweep of an experiment without parameters."""
         return cls(experiment, file or Path(), None, {}, {arm.name: ({},) for arm in experiment.arms})
 
@@ -130,13 +130,13 @@ class Sweep:
         )
 
     def _first_value(self, steps: Steps) -> Context:
-        arm = self.experiment.arms[_arm_at(self._data, steps, 0)].name
+        arm = self.experiment.arms[_arm_of_value(self._data, steps, 0)].name
         return _cell_context(arm, self._cells[arm][0], 1)
 
     def _arm_uses(self, arm: str, steps: Steps) -> bool:
         """Return whether an arm uses the value at this place of the file, rather than its own."""
         index = self._arms[arm]
-        return _arm_at(self._data, steps, index) == index
+        return _arm_of_value(self._data, steps, index) == index
 
     @property
     def count(self) -> int:
@@ -148,7 +148,7 @@ class Sweep:
         """Every parameter of every arm, in the order of the file."""
         return tuple(dict.fromkeys(name for cells in self._cells.values() for name in cells[0]))
 
-    def parameters_at(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
+    def relevant_parameters(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
         """Return the parameters of an arm's cells on which the values of these keys depend, anywhere in the file."""
         found = {
             name
@@ -203,7 +203,7 @@ class Sweep:
         key = (part, tuple(context[name] for name in self._names[part]))
         if key not in self._parts:
             data = dict(self._base)
-            inner = fill_placeholders(_value_at(self._data, part), part, self._placeholders, lambda steps: context)
+            inner = fill_placeholders(_look_up_value(self._data, part), part, self._placeholders, lambda steps: context)
             if part[0] == "arms":
                 data["arms"] = [inner if index == part[1] else arm for index, arm in enumerate(data["arms"])]
             else:
@@ -265,7 +265,7 @@ class Sweep:
         return self._digests[key]
 
 
-def _arm_at(data: Any, steps: Steps, index: int) -> int:
+def _arm_of_value(data: Any, steps: Steps, index: int) -> int:
     """Return the arm whose values are filled in at this place for a cell of arm `index`: that arm if it uses the value
     of the file, else the first arm that does, or the first of all.
     """
@@ -281,15 +281,15 @@ def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) 
     """Return the rendered configuration of each device that the arm configures, its layers in order."""
     return {
         device: "".join(render_configuration(experiment_file, layer) for layer in layers)
-        for device, layers in experiment.configurations_of(arm).items()
+        for device, layers in experiment.arm_configurations(arm).items()
     }
 
 
 def _arm_parts(file: Path, experiment: Experiment, arm: Arm) -> dict[str, Any]:
     return {
         **{name: getattr(arm, name) for name in Arm.model_fields if name not in NON_DEFINING_ARM_KEYS},
-        "tcp": experiment.tcp_of(arm),
-        "traffic": experiment.flows_of(arm),
+        "tcp": experiment.arm_tcp_profile(arm),
+        "traffic": experiment.arm_flows(arm),
         "configuration": configuration_text(file, experiment, arm),
     }
 
@@ -308,7 +308,7 @@ def _cell_context(arm: str, parameters: Context, repetition: int) -> dict[str, V
     return {**parameters, "arm": arm, "repetition": repetition}
 
 
-def _value_at(data: Any, steps: Steps) -> Any:
+def _look_up_value(data: Any, steps: Steps) -> Any:
     for step in steps:
         data = data[step]
     return data
@@ -329,7 +329,7 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
     placeholders, findings = find_placeholders(document)
     names = _arm_names(document.data)
     if names is None or not (placeholders or findings or _has_matrix(document.data)):
-        return _check_cell_count(Sweep.of(_check_combinations(document, file, also), file), document)
+        return _check_cell_count(Sweep.from_experiment(_check_combinations(document, file, also), file), document)
     found = [*document.findings, *findings]
     matrices: dict[str, tuple[Steps, Matrix]] = {}
     shared = _read_matrix(document, ("matrix",), found)
@@ -538,7 +538,7 @@ class _Reader:
         """Return the combinations of an arm."""
         used: set[str] = set()
         for steps, placeholder in self.placeholders.items():
-            if _arm_at(self.document.data, steps, index) != index:
+            if _arm_of_value(self.document.data, steps, index) != index:
                 continue
             names = matrix[1].names if matrix else ()
             self.check_known(steps, placeholder.names, (*names, *BUILT_IN))
@@ -616,7 +616,7 @@ def _build_all(
     for arm, parameters in chosen:
 
         def known(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
-            own = names[_arm_at(document.data, steps, names.index(arm))]
+            own = names[_arm_of_value(document.data, steps, names.index(arm))]
             return _cell_context(own, parameters if own == arm else cells[own][0], 1)
 
         found: list[Finding] = []

@@ -37,7 +37,7 @@ def traffic_paths(experiment: Experiment, arm: Arm, devices: Mapping[str, Device
     """Return the paths of an arm's flows and probes. `devices` are all routers as the arm configures them."""
     network = RoutedNetwork(experiment.topology, devices)
     found = []
-    for flow in experiment.flows_of(arm):
+    for flow in experiment.arm_flows(arm):
         source, destination = flow_addresses(experiment.topology, flow)
         forward, back = network.find_path(flow.source, destination), network.find_path(flow.destination, source)
         tcp = flow.protocol == "tcp"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qoslab.errors import Finding, format_alternatives
 from qoslab.model.experiment import Experiment, Flow, Link, TcpProfile
-from qoslab.platforms import platform_of, routers_of
+from qoslab.platforms import node_platform, router_names
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
 from qoslab.simulation.routers import SimulatedRouter, configured_router
@@ -67,7 +67,7 @@ class _SimulationChecker:
     def ends_at_host(self, link: Link) -> bool:
         """Return whether one end of the link is a host."""
         nodes = self.experiment.topology.nodes
-        return any(not platform_of(nodes[end.node]).is_router for end in link.ends)
+        return any(not node_platform(nodes[end.node]).is_router for end in link.ends)
 
     def check_tcp(self, steps: Steps, tcp: str | TcpProfile) -> Iterator[Finding]:
         if isinstance(tcp, str):
@@ -98,7 +98,7 @@ class _SimulationChecker:
         seen: set[tuple[str, str]] = set()
         for number, arm in enumerate(self.experiment.arms):
             texts = configuration_text(self.file, self.experiment, arm)
-            for name in routers_of(self.experiment.topology):
+            for name in router_names(self.experiment.topology):
                 router = configured_router(self.experiment.topology, name, texts.get(name, ""))
                 steps: Steps = ("arms", number, "configure", name) if name in arm.configure else ("configure", name)
                 for problem in router.problems:
@@ -111,7 +111,7 @@ class _SimulationChecker:
     def check_commands(self, router: SimulatedRouter) -> Iterator[Finding]:
         for index, observation in enumerate(self.experiment.observe):
             node = self.experiment.topology.nodes[observation.node]
-            if observation.node != router.name or not platform_of(node).access.command_line:
+            if observation.node != router.name or not node_platform(node).access.command_line:
                 continue
             try:
                 answer_show(node, router, observation.command, empty_history(node, router))

@@ -79,7 +79,7 @@ def configured_router(topology: Topology, name: str, text: str) -> SimulatedRout
     device = _cached_device(
         base, text, router_hardware(topology, name), (name, accepts_tc_commands(topology, name))
     ).copy()
-    ports = {near.interface for _, near, _ in topology.links_of(name)}
+    ports = {near.interface for _, near, _ in topology.node_links(name)}
     connected = tuple(
         (interface.name, address.network)
         for interface in device.interfaces.values()

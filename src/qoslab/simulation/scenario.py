@@ -23,7 +23,7 @@ from qoslab.model.experiment import (
 )
 from qoslab.model.instants import MeasurementDemand, counter_reading_times, observation_time, traffic_time
 from qoslab.model.traffic_kinds import KINDS, TrafficKind
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import SimulatedRouter, configured_router
@@ -42,7 +42,7 @@ EPOCH_NS = int(EPOCH.timestamp()) * 10**9
 def configured_routers(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, SimulatedRouter]:
     """Return the routers of a cell; `configurations` are the rendered IOS configurations of the configured ones."""
     topology = experiment.topology
-    return {name: configured_router(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
+    return {name: configured_router(topology, name, configurations.get(name, "")) for name in router_names(topology)}
 
 
 def build_scenario(
@@ -53,8 +53,8 @@ def build_scenario(
     Paths of captures are relative to the cell's folder.
     """
     arm = experiment.arms[0]
-    profile = experiment.tcp_of(arm)
-    flows = experiment.flows_of(arm)
+    profile = experiment.arm_tcp_profile(arm)
+    flows = experiment.arm_flows(arm)
     ports = flow_ports(flows)
     return {
         "format": FORMAT,
@@ -249,13 +249,13 @@ def _flow_entry(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> 
         "port": None if "port" in flow.random else port,
         "streams": flow.streams,
         "start_ns": flow.start_after.ns,
-        "duration_ns": experiment.duration_of(experiment.arms[0], flow).ns,
+        "duration_ns": experiment.flow_duration(experiment.arms[0], flow).ns,
         "cut_off_ns": round(iperf2.STOP_DELAY_S * 10**9) if flow.may_fail else None,
         "dscp": flow.dscp or 0,
         "rate_bps": None if flow.rate is None else flow.rate.bps,
     }
     kind = None if flow.kind is None else KINDS[flow.kind]
-    if spread_ns := flood_pages.start_spread_ns(flow, experiment.duration_of(experiment.arms[0], flow).ns):
+    if spread_ns := flood_pages.start_spread_ns(flow, experiment.flow_duration(experiment.arms[0], flow).ns):
         config["spread_ns"] = spread_ns
     if kind is not None and kind.bursts and flow.protocol == "udp":
         config |= _frame_bursts(kind, flow)

@@ -103,11 +103,11 @@ class _SimulatedEnvironment:
         return self._router.device
 
     @property
-    def booted(self) -> datetime:
+    def boot_time(self) -> datetime:
         return EPOCH
 
     @property
-    def reloaded(self) -> bool:
+    def was_reloaded(self) -> bool:
         return False
 
     @property
@@ -118,7 +118,7 @@ class _SimulatedEnvironment:
     def software(self) -> Software:
         return cast(Software, _node_chassis(self._node).software(self.device.hardware.generation))
 
-    def now(self) -> datetime:
+    def current_time(self) -> datetime:
         return _wall_time(self._samples[-1]["time_ns"])
 
     def data_plane_config(self) -> program_formats.DataPlaneConfig:
@@ -134,7 +134,7 @@ class _SimulatedEnvironment:
     def log(self) -> MessageLog:
         return MessageLog()
 
-    def cleared(self, interface: str) -> datetime | None:
+    def counters_cleared_at(self, interface: str) -> datetime | None:
         return None
 
     async def activity(self) -> Mapping[str, Activity]:
@@ -225,7 +225,7 @@ class _SimulatedEnvironment:
         self._refuse_change()
 
     @property
-    def revert_at(self) -> datetime | None:
+    def rollback_time(self) -> datetime | None:
         return None
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
@@ -235,11 +235,11 @@ class _SimulatedEnvironment:
         self._refuse_change()
 
     @property
-    def registered(self) -> dict[str, datetime]:
+    def applet_registrations(self) -> dict[str, datetime]:
         return {}
 
     @property
-    def reload_at(self) -> datetime | None:
+    def reload_time(self) -> datetime | None:
         return None
 
     def reload_after(self, seconds: float | None) -> None:
@@ -251,7 +251,7 @@ class _SimulatedEnvironment:
     def opens_privileged_mode(self, password: str) -> bool:
         return False
 
-    def privilege_of(self, name: str, password: str) -> int | None:
+    def user_privilege(self, name: str, password: str) -> int | None:
         return None
 
     @staticmethod

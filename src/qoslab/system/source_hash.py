@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 
-def files_below(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[str, Path]]:
+def list_files(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[str, Path]]:
     """Yield the files below a folder with their relative paths, in a fixed order, except in the folders `without`."""
     for folder, below, names in os.walk(top):
         inner = Path(folder).relative_to(top)

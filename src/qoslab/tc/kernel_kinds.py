@@ -121,7 +121,7 @@ class KernelKinds:
     filters: frozenset[str]
     actions: frozenset[str]
 
-    def missing(
+    def missing_kinds(
         self, qdiscs: Iterable[str] = (), filters: Iterable[str] = (), actions: Iterable[str] = ()
     ) -> list[str]:
         """Return the kinds that the kernel lacks, each as `qdisc cake (module sch_cake)`."""

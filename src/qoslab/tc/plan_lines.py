@@ -26,10 +26,10 @@ def line_finder(reading: ConfigurationReading) -> LineFinder:
             of_device = (each.number for each in reading.executed if each.text.startswith(command))
             return reading.interface_line(origin.interface, command) or max(of_device, default=0)
         if not origin.path:
-            return reading.line_of(origin.policy)
+            return reading.line_number(origin.policy)
         if word == "match":
             return reading.class_map_line(origin.path[-1])
         names = (origin.policy, origin.path[-1])
-        return reading.line_of(*names, command=word) or reading.line_of(*names)
+        return reading.line_number(*names, command=word) or reading.line_number(*names)
 
     return line

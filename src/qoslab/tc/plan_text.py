@@ -30,7 +30,7 @@ def plan_script(plan: RouterPlan, line_of: LineFinder = unknown_line) -> str:
         notes = [each for each in plan.notes if each.degree == degree]
         if notes:
             lines += ["#", f"# {title}:", *(line for note in notes for line in _note_lines(note, line_of))]
-    if plan.refused:
+    if plan.refused_actions:
         lines += ["#", *_comment_lines("No commands are printed while an action is refused.")]
         return "\n".join(lines) + "\n"
     for each in plan.interfaces:

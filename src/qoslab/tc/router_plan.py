@@ -82,14 +82,14 @@ class RouterPlan:
     notes: tuple[Note, ...]
 
     @property
-    def refused(self) -> tuple[Note, ...]:
+    def refused_actions(self) -> tuple[Note, ...]:
         """The actions that the kernel cannot carry out."""
         return tuple(each for each in self.notes if each.degree == "refused")
 
     def check(self) -> None:
         """Raise UserError if the kernel does not support a part of the configuration."""
-        if self.refused:
-            lines = "\n".join(f"  {each.origin}: {each.action}: {each.text}" for each in self.refused)
+        if self.refused_actions:
+            lines = "\n".join(f"  {each.origin}: {each.action}: {each.text}" for each in self.refused_actions)
             raise UserError(
                 f"{self.router}: found actions that the Linux kernel cannot carry out\n{lines}",
                 hint="remove these actions, or use a platform with the engine of qoslab",

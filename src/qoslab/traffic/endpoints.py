@@ -19,8 +19,8 @@ EXAMPLES: dict[Family, str] = {4: "address: 192.168.10.2/24", 6: "ipv6_address: 
 
 def node_families(topology: Topology, node: str) -> frozenset[Family]:
     """Return the versions of IP for which a node has an address."""
-    ends = [near for _, near, _ in topology.links_of(node)]
-    return frozenset(family for family in FAMILIES if any(end.address_of(family) is not None for end in ends))
+    ends = [near for _, near, _ in topology.node_links(node)]
+    return frozenset(family for family in FAMILIES if any(end.family_address(family) is not None for end in ends))
 
 
 def flow_family(topology: Topology, flow: Flow) -> Family:
@@ -33,8 +33,8 @@ def flow_family(topology: Topology, flow: Flow) -> Family:
 
 def host_address(topology: Topology, node: str, family: Family) -> IPv4Address | IPv6Address:
     """Return the address with which a host sends and receives: the one on its first link with that address family."""
-    for _, near, _ in topology.links_of(node):
-        found = near.address_of(family)
+    for _, near, _ in topology.node_links(node):
+        found = near.family_address(family)
         if found is not None:
             return found.ip
     raise ExperimentError(

@@ -67,7 +67,7 @@ def try_policy(
         paths = traffic_class_paths(reports[number], edge, demands)
         variants.append(trial_outcome(label, reports[len(devices) + number], edge, demands, paths, seconds))
     return PolicyTrial(
-        edge.tried,
+        edge.tried_interface,
         edge.direction,
         edge.policy,
         edge.tried_bps,
@@ -100,7 +100,7 @@ def _trial_findings(device: Device, edge: TrialEdge, found: TrialOutcome) -> Ite
     if default:
         yield f"no class matches {format_list(default, 8)}: this traffic is in class-default"
     met = {name for path in paths for name in path}
-    interface = device.interfaces[edge.tried]
+    interface = device.interfaces[edge.tried_interface]
     name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
     policies = descendants(device, device.policy_maps[name or edge.policy])
     names = dict.fromkeys(each.name for policy in policies for each in policy.classes)

@@ -153,7 +153,7 @@ def _headless_line_position(device: Device, line: str, scope: Scope) -> Position
             continue
         if position.mode == "policy-class" or render(trial) != before:
             accepted.append(position)
-    accepted = [each for each in accepted if _has(device, each, line)] or accepted
+    accepted = [each for each in accepted if _has_command(device, each, line)] or accepted
     if len(accepted) == 1:
         return accepted[0]
     if not accepted:
@@ -182,7 +182,7 @@ _COMMANDS = {
 """Attribute of a class for the first word of a command."""
 
 
-def _has(device: Device, position: Position, line: str) -> bool:
+def _has_command(device: Device, position: Position, line: str) -> bool:
     """Return whether a class already has the command of a line."""
     attribute = _COMMANDS.get(line.removeprefix("no ").split()[0])
     if position.mode != "policy-class" or attribute is None:

@@ -21,7 +21,7 @@ from qoslab.model.framing import COUNTED_HEADER, Framing
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import bps_text, format_list
-from qoslab.policy.tunnels import OUTER_FIELDS, encapsulation_of
+from qoslab.policy.tunnels import OUTER_FIELDS, find_encapsulation
 from qoslab.trial.change import Scope
 
 ASSUMED_INTERFACE = "GigabitEthernet0/0/0"
@@ -64,7 +64,7 @@ class TrialEdge:
     """True if classes of the tried policy see only the outer headers of a tunnel."""
 
     @property
-    def tried(self) -> str:
+    def tried_interface(self) -> str:
         """The interface with the tried policy."""
         return (self.subinterface or self.wan) if self.direction == "output" else self.lan
 
@@ -89,7 +89,7 @@ class TrialEdge:
         for name in names:
             if name in self.device.policy_maps:
                 policies += [each.name for each in descendants(self.device, self.device.policy_maps[name])]
-        interfaces = (self.tried, self.wan, *((self.lan,) if self.two_way else ()))
+        interfaces = (self.tried_interface, self.wan, *((self.lan,) if self.two_way else ()))
         return Scope(tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(policies)))
 
 
@@ -136,7 +136,7 @@ def find_edge(
 
 def _add_tunnel_bytes(configuration: Configuration, edge: TrialEdge, at: Attachment) -> TrialEdge:
     """Add the bytes of the tunnels whose packets the policy handles."""
-    found = encapsulation_of(configuration, at)
+    found = find_encapsulation(configuration, at)
     if found is None:
         return edge
     names = format_list([each.name for each in found.tunnels])
@@ -216,7 +216,7 @@ def _unattached_policy(configuration: Configuration) -> Attachment:
             f"found {len(outer)} policy-maps without an interface: {format_list(outer, 8)}; expected one",
             hint="add the lines `interface GigabitEthernet0/0` and `service-policy output NAME`",
         )
-    return Attachment("", "output", outer[0], configuration.line_of(outer[0]))
+    return Attachment("", "output", outer[0], configuration.line_number(outer[0]))
 
 
 def _has_rate_shaper(policy: PolicyMap) -> bool:
@@ -425,7 +425,7 @@ def with_tunnel(device: Device, edge: TrialEdge) -> Device:
     """Return the device with a tried policy that counts the bytes of a tunnel, and sees its headers."""
     if not edge.tunnel_bytes and not edge.outer_headers:
         return device
-    interface = device.interfaces[edge.tried]
+    interface = device.interfaces[edge.tried_interface]
     name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
     made = with_account_offset(device, name or edge.policy, edge.tunnel_bytes)
     policies = list(descendants(made, made.policy_maps[name or edge.policy]))

@@ -27,7 +27,7 @@ class AppletTimers:
         self._waiting: dict[str, _WaitingApplet] = {}
 
     @property
-    def registered(self) -> dict[str, datetime]:
+    def registration_times(self) -> dict[str, datetime]:
         """Registration times by applet."""
         return {name: each.since for name, each in self._waiting.items()}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.model.inventory import EMULATED_BY, LINE
-from qoslab.platforms import command_line_nodes, hosts_of, is_switch, routers_of, tc_command_nodes
+from qoslab.platforms import command_line_nodes, host_names, is_switch, router_names, tc_command_nodes
 from qoslab.platforms.base import PROGRAMS, TC_COMMANDS
 from qoslab.system.openssh import host_key_options
 from qoslab.system.programs import python_module_command
@@ -37,7 +37,7 @@ HEAD = """\
 def refuse_nodes_without_ssh(lab: Lab) -> None:
     """Raise `ExperimentError` if a node cannot be reached by SSH alone."""
     with_ssh = (*command_line_nodes(lab.topology), *tc_command_nodes(lab.topology))
-    engines = [name for name in routers_of(lab.topology) if name not in with_ssh]
+    engines = [name for name in router_names(lab.topology) if name not in with_ssh]
     if engines:
         raise ExperimentError(
             f"found the engine router {engines[0]}, expected only hosts, IOS and Linux routers in an exposed lab",
@@ -92,11 +92,11 @@ async def _send_empty_configuration(lab: Lab, router: str) -> None:
 
 def _move_to_single_host(lab: Lab) -> dict[str, dict[str, str]]:
     """Move the interfaces of all hosts into the first; return their new names, by host."""
-    machine, *_ = hosts_of(lab.topology)
+    machine, *_ = host_names(lab.topology)
     cards: dict[str, dict[str, str]] = {}
     with lab.namespace(machine) as there:
-        for host in hosts_of(lab.topology):
-            for _, near, _ in lab.topology.links_of(host):
+        for host in host_names(lab.topology):
+            for _, near, _ in lab.topology.node_links(host):
                 card = f"card{sum(map(len, cards.values()))}"
                 cards.setdefault(host, {})[near.interface] = card
                 lab.run(host, ["tc", "qdisc", "del", "dev", near.interface, "root"])
@@ -111,7 +111,7 @@ def _move_to_single_host(lab: Lab) -> dict[str, dict[str, str]]:
 
 def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict[str, Any]]:
     """Start the server; return port and host key of each host and Linux router."""
-    hosts, linux = hosts_of(lab.topology), tc_command_nodes(lab.topology)
+    hosts, linux = host_names(lab.topology), tc_command_nodes(lab.topology)
     served = (*(hosts[:1] if together else hosts), *linux)
     folder = lab.runtime(HOSTD)
     folder.mkdir(exist_ok=True)
@@ -155,7 +155,7 @@ def _inventory_data(
             "vars": {**reached, "qoslab_isolate": "namespace" if cards else "in place"},
             "hosts": {
                 name: {**at[name], **({"qoslab_interfaces": cards[name]} if cards else {})}
-                for name in hosts_of(lab.topology)
+                for name in host_names(lab.topology)
             },
         }
     }
@@ -190,7 +190,7 @@ def _inventory_data(
         }
         if switches:
             children["ios"]["children"] = {"ios_switch": {"hosts": switches}}
-    emulated = [link.name for link in lab.topology.links if link.emulated]
+    emulated = [link.name for link in lab.topology.links if link.emulated_keys]
     made_by: dict[str, Any] = {"vars": {EMULATED_BY: dict.fromkeys(emulated, LINE)}} if emulated else {}
     return {"all": {**made_by, "children": children}}
 

@@ -48,7 +48,7 @@ from typing import Any, Self
 import asyncssh
 
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.ios.device_config.running_config_parser import read_onto, unread_as_inert_lines
+from qoslab.ios.device_config.running_config_parser import read_into, unread_as_inert_lines
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
 from qoslab.model.generation import Generation
@@ -175,7 +175,7 @@ class IosDaemon:
         blank = Device(hardware, hostname=spec.name)
         if spec.clutter:
             blank.clutter = unread_as_inert_lines(
-                read_onto(blank.copy(), spec.startup_config.read_text(encoding="utf-8"))
+                read_into(blank.copy(), spec.startup_config.read_text(encoding="utf-8"))
             )
         router = VirtualRouter(
             Make(model, model.software(hardware.generation), blank),
@@ -236,7 +236,7 @@ def _login_check(router: VirtualRouter, users: Iterable[User]) -> Judge:
     known = {user.name: user for user in users}
 
     def judge(name: str, password: str) -> int | None:
-        privilege = router.privilege_of(name, password)
+        privilege = router.user_privilege(name, password)
         user = known.get(name)
         if privilege is None and user is not None and compare_digest(user.password.encode(), password.encode()):
             return user.privilege

@@ -27,7 +27,7 @@ def kernel_specification(
     """
     own = {interface.name: interface for interface in wiring.interfaces() if interface.namespace == router}
     interfaces = {}
-    for link, near, _ in topology.links_of(router):
+    for link, near, _ in topology.node_links(router):
         bucket = TokenBucket.for_link(link.rate.bps)
         line = Line(bucket.rate_bps, bucket.overhead_bytes, bucket.minimum_bytes, bucket.burst_bytes)
         interfaces[near.interface] = {"mac": own[near.interface].mac, "line": asdict(line)}
@@ -46,7 +46,7 @@ def kernel_specification(
 def _setup(topology: Topology, wiring: Wiring, router: str) -> list[list[str]]:
     """Return the commands that give a guest the settings that other routers get from the lab."""
     commands = [["sysctl", "-qw", *(f"{key}={value}" for key, value in ROUTER_SYSCTLS.items())]]
-    for _, near, _ in topology.links_of(router):
+    for _, near, _ in topology.node_links(router):
         if near.ipv6_address is not None:
             commands.append(["sysctl", "-qw", f"net.ipv6.conf.{near.interface}.disable_ipv6=0"])
         for address in near.addresses:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
-from qoslab.platforms import command_line_nodes, has_engine, has_kernel, hosts_of, platform_of, routers_of, tcp
+from qoslab.platforms import command_line_nodes, has_engine, has_kernel, host_names, node_platform, router_names, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.system.programs import describe_exit, find_own_program, program_variable, python_module_command
@@ -93,7 +93,7 @@ class DaemonFailure:
         return self.describe(1)
 
     @property
-    def killed(self) -> bool:
+    def was_killed(self) -> bool:
         """True if it was killed by another process, or by the kernel for lack of memory."""
         return -(self.exit or 0) in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -139,7 +139,7 @@ class LabNode:
 
 
 class Lab:
-    """Running lab. Created by `Lab.up`, `Lab.find` or `Lab.all`; as a context manager it ends with the block."""
+    """Running lab, from `Lab.up`, `Lab.find` or `Lab.running_labs`; as a context manager it ends with the block."""
 
     def __init__(self, supervisor: SupervisorClient, state: dict[str, Any]) -> None:
         self._supervisor = supervisor
@@ -154,7 +154,7 @@ class Lab:
                 node,
                 {
                     near.interface: tuple(str(address.ip) for address in near.addresses)
-                    for _, near, _ in self.topology.links_of(name)
+                    for _, near, _ in self.topology.node_links(name)
                     if near.addresses
                 },
             )
@@ -187,7 +187,7 @@ class Lab:
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} is not a valid lab name: use at most 40 letters, digits and . _ -")
         wiring = wire(topology, seed, guests)
-        routers = routers_of(topology)
+        routers = router_names(topology)
         for router in routers:
             if router in RESERVED_NAMES:
                 raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
@@ -220,7 +220,7 @@ class Lab:
             raise
 
     @classmethod
-    def all(cls) -> list[Lab]:
+    def running_labs(cls) -> list[Lab]:
         """Return this user's running labs, by name."""
         labs = []
         for process in Path("/proc").iterdir():
@@ -240,7 +240,7 @@ class Lab:
     @classmethod
     def find(cls, name: str | None = None) -> Lab:
         """Return this user's lab of that name, or the only one. Raise `UserError` if there is none."""
-        labs = cls.all()
+        labs = cls.running_labs()
         chosen = [lab for lab in labs if name is None or lab.name == name]
         for lab in labs:
             if lab not in chosen or len(chosen) > 1:
@@ -443,7 +443,7 @@ class Lab:
                 failures.append(DaemonFailure(name, None, ended.read_text(encoding="utf-8", errors="replace")))
         return failures
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Return whether the supervisor and every daemon run."""
         try:
             return not self.failures()
@@ -464,7 +464,7 @@ class Lab:
         """Return the lab's data for a manifest: kernel, settings as read back, offloads, links."""
         sysctls = {}
         for name, node in self.topology.nodes.items():
-            keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.tcp_sysctls(TcpProfile())
+            keys = ROUTER_SYSCTLS if node_platform(node).is_router else HOST_SYSCTLS | tcp.tcp_sysctls(TcpProfile())
             neighbours = [
                 f"net.ipv{version}.neigh.{interface.name.replace('.', '/')}.base_reachable_time_ms"
                 for interface in self._wiring.interfaces()
@@ -513,7 +513,7 @@ class Lab:
         return values
 
     def _save(self) -> None:
-        """Save the state by which `Lab.all` finds the lab."""
+        """Save the state by which `Lab.running_labs` finds the lab."""
         path = self._supervisor.runtime / STATE_FILE
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(self._state), encoding="utf-8")
@@ -523,7 +523,7 @@ class Lab:
 
     def _build(self, program: Path | None, profile: TcpProfile) -> None:
         """Create everything in the namespaces, and start the data planes as soon as they have their interfaces."""
-        hosts, wiring = hosts_of(self.topology), self._wiring
+        hosts, wiring = host_names(self.topology), self._wiring
         planes = [name if name in wiring.lines else name + DATA_PLANE_SUFFIX for name in wiring.ports]
         spaces = self._supervisor.namespaces(list(wiring.namespaces))
 
@@ -643,7 +643,7 @@ class Lab:
             variable = program_variable("qos-router")
             named = os.environ.get(variable)
             # A program that replaced qoslab's own is not a defect of qoslab.
-            kind = LabMachineError if failure.killed or named else LabError
+            kind = LabMachineError if failure.was_killed or named else LabError
             hint = f"{variable} names {named}, expected a qos-router of this version" if named else failure.log.strip()
             raise kind(f"the lab did not come up: {failure}", hint=hint)
         if late:
@@ -666,7 +666,7 @@ def _make_namespaces(
     supervisor: SupervisorClient, wiring: Wiring, topology: Topology, profile: TcpProfile
 ) -> dict[str, int]:
     """Create the namespaces; return the supervisor's descriptors of them."""
-    hosts = hosts_of(topology)
+    hosts = host_names(topology)
     handles: dict[str, int] = supervisor.request(
         "create",
         namespaces=[

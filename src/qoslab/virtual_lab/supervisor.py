@@ -119,7 +119,7 @@ def send(channel: socket.socket, message: Mapping[str, Any], descriptors: Iterab
     channel.sendmsg([json.dumps(message).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)] if rights else [])
 
 
-def in_namespace(descriptor: int | None, work: Callable[[], Any]) -> Any:
+def call_in_namespace(descriptor: int | None, work: Callable[[], Any]) -> Any:
     """Call `work` with this network namespace as the current one.
 
     This uses a separate thread, because the supervisor has to return to the machine's network namespace, which a
@@ -265,7 +265,7 @@ class Supervisor:
                     fcntl.ioctl(control, SIOCSIFFLAGS, flags)
                 write_sysctls(item["sysctls"])
 
-        in_namespace(None, work)
+        call_in_namespace(None, work)
         return {"handles": self.namespaces}, []
 
     def op_sockets(self, namespaces: list[str]) -> Reply:
@@ -279,7 +279,7 @@ class Supervisor:
                 route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
                 descriptors.extend((self.namespaces[name], route))
 
-        in_namespace(None, work)
+        call_in_namespace(None, work)
         return {}, descriptors
 
     def op_sysctl(self, namespace: str, write: dict[str, str | int], read: list[str]) -> Reply:
@@ -289,7 +289,7 @@ class Supervisor:
             write_sysctls(write)
             return {key: read_sysctl(key) for key in read}
 
-        return {"values": in_namespace(self.namespaces[namespace], work)}, []
+        return {"values": call_in_namespace(self.namespaces[namespace], work)}, []
 
     def op_spawn(
         self, name: str, argv: list[str], capabilities: list[str], environment: dict[str, str], log: str
@@ -317,7 +317,7 @@ class Supervisor:
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGCHLD],
             )
 
-        pid = in_namespace(None, work)
+        pid = call_in_namespace(None, work)
         self.daemons[name] = {"pid": pid, "argv": argv, "log": log, "exit": None}
         return {"pid": pid}, []
 

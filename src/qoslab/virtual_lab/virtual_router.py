@@ -14,7 +14,7 @@ from pathlib import Path
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device_config.running_config_parser import read_onto, unread_as_inert_lines
+from qoslab.ios.device_config.running_config_parser import read_into, unread_as_inert_lines
 from qoslab.ios.environment import (
     Activity,
     CommandFailedError,
@@ -94,7 +94,7 @@ class VirtualRouter:
         blank = make.blank
         self._device = blank.copy()
         self._boot_device = self._device
-        self._booted = self.now()
+        self._booted = self.current_time()
         self._reloaded = False
         self._wired: frozenset[str] = frozenset()
         self._in_force: program_formats.DataPlaneConfig | None = None
@@ -143,7 +143,7 @@ class VirtualRouter:
         async with self._editing:
             await self._activate(device)
         self._boot_device = self._device
-        self._booted = self.now()
+        self._booted = self.current_time()
         return refused
 
     async def reload(self) -> None:
@@ -227,7 +227,7 @@ class VirtualRouter:
         return refused
 
     @property
-    def revert_at(self) -> datetime | None:
+    def rollback_time(self) -> datetime | None:
         """Time of the scheduled return to an earlier configuration; None if not scheduled."""
         return self._revert.at
 
@@ -246,9 +246,9 @@ class VirtualRouter:
             self._report(f"{self.name}: reverting: {line}")
 
     @property
-    def registered(self) -> Mapping[str, datetime]:
+    def applet_registrations(self) -> Mapping[str, datetime]:
         """Registration times of the waiting applets."""
-        return self._applets.registered
+        return self._applets.registration_times
 
     async def _run_applet(self, commands: Sequence[str]) -> None:
         """Execute the commands of an applet, on a separate terminal, without asking for secrets."""
@@ -258,7 +258,7 @@ class VirtualRouter:
         await shell.run()
 
     @property
-    def reload_at(self) -> datetime | None:
+    def reload_time(self) -> datetime | None:
         """Time of the scheduled reload; None if not scheduled."""
         return self._reload.at
 
@@ -304,7 +304,7 @@ class VirtualRouter:
             return verify(secret, password)
         return compare_digest(password.encode(), self._enable_secret.encode())
 
-    def privilege_of(self, name: str, password: str) -> int | None:
+    def user_privilege(self, name: str, password: str) -> int | None:
         """Return the privilege of a user of the running configuration; None without such a user or password."""
         user = self._device.users.get(name)
         if user is None or user.secret is None or not verify(user.secret, password):
@@ -324,16 +324,16 @@ class VirtualRouter:
         return self._make.software
 
     @property
-    def booted(self) -> datetime:
+    def boot_time(self) -> datetime:
         """Time of the start or the last reload."""
         return self._booted
 
     @property
-    def reloaded(self) -> bool:
+    def was_reloaded(self) -> bool:
         """True if the last start was a reload."""
         return self._reloaded
 
-    def now(self) -> datetime:
+    def current_time(self) -> datetime:
         """Return the time of the machine's clock."""
         return datetime.now(UTC)
 
@@ -374,7 +374,7 @@ class VirtualRouter:
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters."""
         await self._control.clear(interface)
-        moment = self.now()
+        moment = self.current_time()
         for name in self._device.interfaces if interface is None else (interface,):
             self._cleared[name] = moment
             self._seen[name] = (0, 0)
@@ -401,7 +401,7 @@ class VirtualRouter:
             if now is not None and interface in (None, name):
                 self._statistics_cleared[name] = now
 
-    def cleared(self, interface: str) -> datetime | None:
+    def counters_cleared_at(self, interface: str) -> datetime | None:
         """Return the time at which the interface's counters were cleared."""
         return self._cleared.get(interface)
 
@@ -410,7 +410,7 @@ class VirtualRouter:
         return self._activity
 
     def _observe(self, counters: program_formats.Counters) -> None:
-        moment = self.now()
+        moment = self.current_time()
         for name, interface in counters["interfaces"].items():
             now = (interface["input"]["packets"], interface["output"]["packets"])
             before = self._seen.get(name, (0, 0))
@@ -522,7 +522,7 @@ def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
 
 
 def _load_inert_lines(blank: Device, text: str) -> tuple[Device, list[str]]:
-    reading = read_onto(blank.copy(), text)
+    reading = read_into(blank.copy(), text)
     found = unread_as_inert_lines(reading)
     known = frozenset(blank.clutter)
     reading.device.clutter = tuple(each for each in found if each in known)

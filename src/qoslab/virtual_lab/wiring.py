@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
-from qoslab.platforms import has_engine, has_kernel, platform_of, tcp
+from qoslab.platforms import has_engine, has_kernel, node_platform, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
 from qoslab.system import program_formats
@@ -222,7 +222,7 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
         # Without ARP, the kernel addresses frames with the interface's own address.
         line = None if link.framing == "ethernet" else numbers.mac()
         ends = [_end(topology, link, end, numbers, line, guests) for end in link.ends]
-        if link.emulated and all(each.port is None for each in ends):
+        if link.emulated_keys and all(each.port is None for each in ends):
             name = link.name + LINE_SUFFIX
             if name in namespaces:
                 raise ExperimentError(
@@ -269,7 +269,7 @@ def _node_namespaces(topology: Topology, guests: Collection[str]) -> dict[str, d
     """Return the network namespaces of the nodes, with their settings."""
     found: dict[str, dict[str, str | int]] = {}
     for name, node in topology.nodes.items():
-        settings = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS
+        settings = ROUTER_SYSCTLS if node_platform(node).is_router else HOST_SYSCTLS
         own = [(name, COMMON_SYSCTLS if name in guests else settings)]
         if has_engine(node):
             own.append((name + DATA_PLANE_SUFFIX, COMMON_SYSCTLS))
@@ -354,7 +354,7 @@ def _end(
     node, ipv6 = topology.nodes[end.node], end.ipv6_address is not None
     if has_kernel(node):
         return _End(_kernel_interface(end, numbers, in_guest=end.node in guests, ipv6=ipv6), None)
-    if not platform_of(node).is_router:
+    if not node_platform(node).is_router:
         index = numbers.index(end.node)
         shaper = TokenBucket.for_link(link.rate.bps)
         return _End(
@@ -363,7 +363,7 @@ def _end(
     plane = end.node + DATA_PLANE_SUFFIX
     name, inside = linux_interface(end.interface), linux_interface(end.interface, ".in")
     # A startup configuration brings the interfaces up.
-    configured = not platform_of(node).has_startup_config
+    configured = not node_platform(node).has_startup_config
     kernel = Interface(
         end.node,
         name,
@@ -382,6 +382,6 @@ def _end(
 
 def _node_routes(topology: Topology, guests: Collection[str]) -> Iterator[StaticRoute]:
     for name, node in topology.nodes.items():
-        if name not in guests and not platform_of(node).has_startup_config:
+        if name not in guests and not node_platform(node).has_startup_config:
             for route in static_routes(topology, name):
                 yield StaticRoute(name, route.prefix, route.via)

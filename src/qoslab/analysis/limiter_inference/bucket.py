@@ -80,7 +80,7 @@ class Arrivals:
     passed: Mask
 
     @property
-    def fewer(self) -> int:
+    def rarer_count(self) -> int:
         """Number of packets of the rarer kind: passed or dropped."""
         return min(int(self.passed.sum()), int((~self.passed).sum()))
 
@@ -95,7 +95,7 @@ class Arrivals:
     @property
     def stamp_s(self) -> float:
         """Resolution of the time stamps."""
-        return stamp_of(self.time_s)
+        return timestamp_resolution(self.time_s)
 
     def slack(self, rate_bps: float) -> float:
         """Error of the tokens in bytes, due to the resolution of the time stamps."""
@@ -112,7 +112,7 @@ class Arrivals:
         step = max(1, _AT_ONCE // len(self.size))
         for first in range(0, len(rates), step):
             part = slice(first, first + step)
-            absent = missing_at(self.time_s, passed_bytes, rates[part])
+            absent = missing_bytes_by_rate(self.time_s, passed_bytes, rates[part])
             yes = absent[:, self.passed] + self.size[self.passed]
             no = absent[:, ~self.passed] + (1 + needed_more) * self.size[~self.passed]
             # A full bucket passes any packet that it can hold, regardless of the rate.
@@ -128,13 +128,13 @@ class Arrivals:
 
     def fit(self, rate: float) -> Fit:
         """Return the best burst for a rate."""
-        absent = missing(self.time_s, np.where(self.passed, self.size, 0.0), rate)
+        absent = missing_bytes(self.time_s, np.where(self.passed, self.size, 0.0), rate)
         return best_burst(absent + self.size, self.passed)
 
-    def explained(self, wrong: int, certain: int) -> bool:
+    def are_explained(self, wrong: int, certain: int) -> bool:
         """Return whether wrong decisions are few enough, and certain drops numerous enough."""
         dropped = int((~self.passed).sum())
-        return wrong <= MOST_UNEXPLAINED * self.fewer and certain >= max(FEWEST, LEAST_CERTAIN * dropped)
+        return wrong <= MOST_UNEXPLAINED * self.rarer_count and certain >= max(FEWEST, LEAST_CERTAIN * dropped)
 
     def replay(self, rate: float, burst: float) -> tuple[int, int]:
         """Return the number of packets that a bucket decides differently, and the number of its certain drops.
@@ -156,18 +156,18 @@ class Arrivals:
         return wrong, certain
 
 
-def stamp_of(time_s: Array) -> float:
+def timestamp_resolution(time_s: Array) -> float:
     """Return the resolution of time stamps: 1 us if none is finer, else 1 ns."""
     return 1e-6 if not (np.rint(time_s * 1e9).astype(np.int64) % 1000).any() else 1e-9
 
 
-def missing(time_s: Array, passed_bytes: Array, rate_bps: float) -> Array:
+def missing_bytes(time_s: Array, passed_bytes: Array, rate_bps: float) -> Array:
     """Return the bytes missing from a bucket at each arrival; `passed_bytes` is 0 for a dropped packet."""
-    found: Array = missing_at(time_s, passed_bytes, np.array([rate_bps]))[0]
+    found: Array = missing_bytes_by_rate(time_s, passed_bytes, np.array([rate_bps]))[0]
     return found
 
 
-def missing_at(time_s: Array, passed_bytes: Array, rates: Array) -> Array:
+def missing_bytes_by_rate(time_s: Array, passed_bytes: Array, rates: Array) -> Array:
     """Return the missing bytes for several rates, with shape (rates, packets)."""
     gone = np.concatenate([[0.0], np.cumsum(passed_bytes)[:-1]])
     level = gone - rates[:, None] / 8 * time_s
@@ -178,56 +178,58 @@ def missing_at(time_s: Array, passed_bytes: Array, rates: Array) -> Array:
 def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
     """Return the bucket for packets in the order of their arrival; None if none explains which of them passed."""
     arrivals = Arrivals(time_s - time_s[0], size, passed)
-    least = least_rate(arrivals)
+    least = minimum_rate(arrivals)
     if least is None:
         return None
     rates = least * (1 + np.concatenate([[-1e-3, 0.0], np.geomspace(1e-7, 3, _COARSE)]))
     exact = minima(arrivals.overlaps, rates)
     good = [rate for rate in exact if arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate)]
     if good:
-        return _exact(arrivals, good)
+        return _fit_exactly(arrivals, good)
     near = minima(lambda each: arrivals.overlaps(each, outliers=_OUTLIERS), rates)
-    return _near(arrivals, min(exact + near, key=lambda rate: arrivals.fit(rate).wrong))
+    return _fit_approximately(arrivals, min(exact + near, key=lambda rate: arrivals.fit(rate).wrong))
 
 
-def _exact(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
+def _fit_exactly(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
     """Return the bucket for the rates that explain each packet, within the resolution of time stamps."""
 
     def explains(rate: float) -> bool:
         return bool(arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate))
 
-    edges = [(edge(explains, rate, 1 / 1.5), edge(explains, rate, 1.5)) for rate in rates]
+    edges = [(last_good_edge(explains, rate, 1 / 1.5), last_good_edge(explains, rate, 1.5)) for rate in rates]
     low, high = min(each[0] for each in edges), max(each[1] for each in edges)
     middle = sum(edges[0]) / 2
     value = middle if high < 1.5 * low and explains(middle) else rates[0]
-    bursts = [_needed(arrivals, rate) for rate in (*(each for pair in edges for each in pair), value)]
+    bursts = [_needed_bytes(arrivals, rate) for rate in (*(each for pair in edges for each in pair), value)]
     burst = Interval(
         (bursts[-1][0] + bursts[-1][1]) / 2,
         min(min(each) for each in bursts) - arrivals.slack(value),
         max(max(each) for each in bursts) + arrivals.slack(value),
     )
     wrong, certain = arrivals.replay(value, burst.value)
-    if not arrivals.explained(wrong, certain):
+    if not arrivals.are_explained(wrong, certain):
         return None
     return Bucket(Interval(value, low, high), burst, wrong)
 
 
-def _needed(arrivals: Arrivals, rate: float) -> tuple[float, float]:
+def _needed_bytes(arrivals: Arrivals, rate: float) -> tuple[float, float]:
     """Return the most bytes that any passed packet needed, and the fewest that any dropped packet needed."""
-    absent = missing(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate) + arrivals.size
+    absent = missing_bytes(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate) + arrivals.size
     return float(absent[arrivals.passed].max()), float(absent[~arrivals.passed].min())
 
 
-def _near(arrivals: Arrivals, best: float) -> Bucket | None:
+def _fit_approximately(arrivals: Arrivals, best: float) -> Bucket | None:
     """Return the bucket with the best rate if no rate explains each packet."""
     found = arrivals.fit(best)
     if found.high < _SMALL_BURST * arrivals.size.max() and best > _ABOVE_PASSED * arrivals.passed_bps:
         return None
     wrong, certain = arrivals.replay(best, (found.low + found.high) / 2)
-    if not arrivals.explained(wrong, certain):
+    if not arrivals.are_explained(wrong, certain):
         return None
-    allowed = as_good(found.wrong)
-    low, high = (edge(lambda rate: arrivals.fit(rate).wrong <= allowed, best, towards) for towards in (1 / 1.5, 1.5))
+    allowed = tolerated_wrong_decisions(found.wrong)
+    low, high = (
+        last_good_edge(lambda rate: arrivals.fit(rate).wrong <= allowed, best, towards) for towards in (1 / 1.5, 1.5)
+    )
     bursts = [arrivals.fit(rate) for rate in (low, best, high)]
     burst = Interval(
         (bursts[1].low + bursts[1].high) / 2, min(each.low for each in bursts), max(each.high for each in bursts)
@@ -252,18 +254,18 @@ def minima(cost: Callable[[Array], Array], values: Array) -> list[float]:
     return found
 
 
-def as_good(wrong: int) -> int:
+def tolerated_wrong_decisions(wrong: int) -> int:
     """Return the number of wrong decisions up to which a candidate is no worse than the best one, which has `wrong`."""
     return wrong + int(2 * np.sqrt(wrong))
 
 
-def least_rate(arrivals: Arrivals, *, buckets: int = 1) -> float | None:
+def minimum_rate(arrivals: Arrivals, *, buckets: int = 1) -> float | None:
     """Return a lower bound of the rate: the packets passed between two drops, less one packet for each bucket, over
     their time.
 
     Return None if nothing can be inferred: there are too few packets of a kind, or there is no such rate.
     """
-    if arrivals.fewer < FEWEST:
+    if arrivals.rarer_count < FEWEST:
         return None
     time_s, size = arrivals.time_s, arrivals.size
     dropped = np.flatnonzero(~arrivals.passed)
@@ -299,7 +301,7 @@ def best_burst(needed: Array, passed: Mask) -> Fit:
     return Fit(least, low, high)
 
 
-def edge(good: Callable[[float], bool], best: float, factor: float, most: int = _FARTHEST) -> float:
+def last_good_edge(good: Callable[[float], bool], best: float, factor: float, most: int = _FARTHEST) -> float:
     """Return the first rate that is not good, in at most `most` steps of a factor from the best rate."""
     steps = 0
     while steps < most and good(best * factor ** (steps + 1)):

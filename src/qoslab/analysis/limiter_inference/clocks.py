@@ -44,7 +44,7 @@ class Clocks:
     drift_known: bool = True
     """True if packets went in both directions, so that a drift can be detected."""
 
-    def by_the_first(self, time_s: Array) -> Array:
+    def to_first_clock(self, time_s: Array) -> Array:
         """Return the first clock's times for these times of the second clock."""
         return (time_s - self.ahead_s) / (1 + self.drift)
 
@@ -76,11 +76,11 @@ def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
     if len(back_d) < _FEW:
         if len(there_d) == 0 or there_d.min() >= 0:
             return Clocks("agree", drift_known=False)
-        ahead, drift = _below(*_extremes(there_s, there_d, np.minimum))
+        ahead, drift = _line_below(*_extremes(there_s, there_d, np.minimum))
         return Clocks("offset unknown", ahead, drift, drift_known=False)
     if there_d.min() >= 0 >= back_d.max():
         return Clocks("agree")
-    ahead, drift, margin = _between(_extremes(there_s, there_d, np.minimum), _extremes(back_s, back_d, np.maximum))
+    ahead, drift, margin = _line_between(_extremes(there_s, there_d, np.minimum), _extremes(back_s, back_d, np.maximum))
     if margin < 0:
         raise UserError(
             f"the clocks of the two captures cannot be aligned: even with a drift of up to "
@@ -101,7 +101,7 @@ def _extremes(time_s: Array, difference: Array, extreme: np.ufunc) -> tuple[Arra
     return time_s[kept], difference[kept]
 
 
-def _below(time_s: Array, difference: Array) -> tuple[float, float]:
+def _line_below(time_s: Array, difference: Array) -> tuple[float, float]:
     """Return the line below all differences that is closest to them on average: its value at time 0, and its slope."""
     from scipy.optimize import linprog
 
@@ -114,7 +114,7 @@ def _below(time_s: Array, difference: Array) -> tuple[float, float]:
     return float(found.x[0]), float(found.x[1])
 
 
-def _between(there: tuple[Array, Array], back: tuple[Array, Array]) -> tuple[float, float, float]:
+def _line_between(there: tuple[Array, Array], back: tuple[Array, Array]) -> tuple[float, float, float]:
     """Return the line midway between forward and reverse differences: its value at time 0, its slope, and the distance
     to the nearest difference, which is negative if no line separates them.
     """

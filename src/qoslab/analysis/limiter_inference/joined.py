@@ -67,7 +67,7 @@ class Joined:
     """Number of packets of the first capture before the first or after the last common packet, of the same flows."""
 
     @property
-    def lost(self) -> pd.Series:
+    def lost_mask(self) -> pd.Series:
         """Mask of the lost packets."""
         return self.packets["out_s"].isna()
 
@@ -76,7 +76,7 @@ class Joined:
         """DSCPs of the input packets."""
         return sorted((self.packets["tos"] // 4).unique().tolist())
 
-    def of_dscp(self, dscp: int | None) -> Joined:
+    def select_dscp(self, dscp: int | None) -> Joined:
         """Return the same for packets with this DSCP at the input, or for all. Raise `UserError` if there are none."""
         if dscp is None:
             return self
@@ -85,7 +85,7 @@ class Joined:
             raise UserError(f"found no input packet with DSCP {dscp}, expected one of DSCP {found}")
         return replace(self, packets=self.packets[self.packets["tos"] // 4 == dscp].reset_index(drop=True))
 
-    def by_flow(self) -> pd.DataFrame:
+    def summarise_flows(self) -> pd.DataFrame:
         """Return a row for each flow and type of service (at the input): packets, lost, remarked, overtook, and the
         delay.
 
@@ -93,8 +93,8 @@ class Joined:
         """
         delay = 1e3 * (self.packets["out_s"] - self.packets["in_s"])
         kept = self.packets.assign(
-            lost=self.lost,
-            remarked=~self.lost & (self.packets["tos"] != self.packets["after_tos"]),
+            lost=self.lost_mask,
+            remarked=~self.lost_mask & (self.packets["tos"] != self.packets["after_tos"]),
             overtook=self.packets["overtook"] > 0,
             delay=delay,
         )
@@ -140,7 +140,7 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
     origin_ns = int(before["time_ns"].min())
     flows, names = _flows(before, after)
     left, right = (
-        _numbered(each.assign(time_ns=each["time_ns"] - origin_ns, flow=flow)[_JOINED])
+        _number_duplicates(each.assign(time_ns=each["time_ns"] - origin_ns, flow=flow)[_JOINED])
         for each, flow in zip((before, after), flows, strict=True)
     )
     both = left.merge(right, on=["identity", "nth", "flow"], how="outer", suffixes=("", "_after"), indicator=True)
@@ -149,10 +149,12 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
         raise UserError(
             f"the captures are unrelated: they have {seen[0]:,} and {seen[1]:,} IP packets, but "
             f"only {common:,} are in both",
-            hint=_why_not(before, after),
+            hint=_unrelated_captures_hint(before, after),
         )
-    went_in, appeared, outside, clocks = _directed(both, {name: key[:_SOURCE] for name, key in enumerate(names)})
-    packets = _described(went_in, clocks, [packet_flow(*key) for key in names])
+    went_in, appeared, outside, clocks = _select_direction(
+        both, {name: key[:_SOURCE] for name, key in enumerate(names)}
+    )
+    packets = _build_packet_table(went_in, clocks, [packet_flow(*key) for key in names])
     return Joined(packets, clocks, seen, common, appeared, outside)
 
 
@@ -184,7 +186,7 @@ def _check_stamps(which: str, packets: pd.DataFrame) -> None:
         )
 
 
-def _numbered(packets: pd.DataFrame) -> pd.DataFrame:
+def _number_duplicates(packets: pd.DataFrame) -> pd.DataFrame:
     """Return packets in the order of their stamps, with identical ones numbered."""
     ordered = packets.sort_values("time_ns", kind="stable")
     return ordered.assign(nth=ordered.groupby("identity").cumcount())
@@ -197,7 +199,9 @@ def _flows(before: pd.DataFrame, after: pd.DataFrame) -> tuple[tuple[Codes, Code
     return (codes[: len(before)], codes[len(before) :]), [tuple(map(int, each)) for each in names]
 
 
-def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tuple[pd.DataFrame, int, int, Clocks]:
+def _select_direction(
+    both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]
+) -> tuple[pd.DataFrame, int, int, Clocks]:
     """Return the packets from the first capture to the second, between the first and the last common packet, the
     numbers `appeared` and `outside` of `Joined`, and the clocks.
     """
@@ -233,7 +237,7 @@ def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tup
     return both[(forward | lost) & within], appeared, int((lost & ~within).sum()), clocks
 
 
-def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.DataFrame:
+def _build_packet_table(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.DataFrame:
     ordered = packets.sort_values("time_ns", kind="stable").reset_index(drop=True)
     in_s, out_s = (ordered[name].to_numpy(np.float64) / 1e9 for name in ("time_ns", "time_ns_after"))
     return pd.DataFrame(
@@ -244,7 +248,7 @@ def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.Da
             "bytes": ordered["bytes"].astype("int64"),
             "network_bytes": ordered["network_bytes"].astype("int64"),
             "in_s": in_s,
-            "out_s": clocks.by_the_first(out_s),
+            "out_s": clocks.to_first_clock(out_s),
             "overtook": _overtaken(out_s),
         }
     )
@@ -275,7 +279,7 @@ def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return found
 
 
-def _why_not(before: pd.DataFrame, after: pd.DataFrame) -> str:
+def _unrelated_captures_hint(before: pd.DataFrame, after: pd.DataFrame) -> str:
     if max(int(before["network_bytes"].max()), int(after["network_bytes"].max())) > 9000:
         return (
             "Some packets are larger than the MTU: turn segmentation offload off at the capture point "

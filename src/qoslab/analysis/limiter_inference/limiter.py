@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qoslab.analysis.limiter_inference.bucket import FEWEST, MOST_UNEXPLAINED, Bucket, Interval, infer_bucket, missing
+from qoslab.analysis.limiter_inference.bucket import FEWEST, MOST_UNEXPLAINED, Bucket, Interval, infer_bucket, missing_bytes
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.joined import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
@@ -91,7 +91,7 @@ class Limiter:
         """Yield the lines of a description."""
         match self.kind:
             case "nothing":
-                yield from self._nothing()
+                yield from self._no_limiter_text()
                 return
             case "unexplained" if self.largest_passed_bytes is not None:
                 yield (
@@ -115,7 +115,7 @@ class Limiter:
             case "policer" | "marker" | "shaper" | "line":
                 yield f"A {self.kind}, counted in {COUNTED[self.counted]}:"
         if self.rate_bps is not None:
-            yield f"  rate   {_shown(self.rate_bps, 'b/s')}"
+            yield f"  rate   {_interval_text(self.rate_bps, 'b/s')}"
             if self.rate_bps.high > _KNOWN * self.rate_bps.low:
                 if self.kind == "shaper":
                     yield "         known only as a range: highest if the packets were lost after the shaper"
@@ -123,10 +123,11 @@ class Limiter:
                     yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
         if self.burst_bytes is not None and self.kind != "line":
             shared = ", two buckets with the same rate together" if self.buckets == 2 else ""
-            yield f"  burst  {_shown(self.burst_bytes, 'B')}{shared}"
+            yield f"  burst  {_interval_text(self.burst_bytes, 'B')}{shared}"
         if self.kind == "shaper":
             known = self.interval_s
-            yield f"  Tc     {'none: packets leave one by one' if known is None else _shown(_ms(known), 'ms', 4)}"
+            shown = "none: packets leave one by one" if known is None else _interval_text(_ms(known), "ms", 4)
+            yield f"  Tc     {shown}"
         if self.queue_packets is not None:
             each = self.queue_packets
             yield f"  queue  {each.value:.0f} packets queued at a drop ({each.low:.0f} to {each.high:.0f})"
@@ -140,7 +141,7 @@ class Limiter:
                 "something else on the path"
             )
 
-    def _nothing(self) -> Iterator[str]:
+    def _no_limiter_text(self) -> Iterator[str]:
         shown = f"up to {self.busiest_bps:,.0f} b/s arrived over 0.1 s"
         if self.varied_s is None or self.varied_s < _VARIED_S:
             yield f"Nothing limits: {shown} and left without waiting."
@@ -171,41 +172,41 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     """Infer the limiter of the packets from the first capture to the second."""
     packets = joined.packets
     in_s, out_s, size = packets["in_s"].to_numpy(), packets["out_s"].to_numpy(), sizes(packets, counted)
-    lost = joined.lost.to_numpy()
+    lost = joined.lost_mask.to_numpy()
     marked = ~lost & (packets["tos"] != packets["after_tos"]).fillna(False).to_numpy(bool)
     delay = out_s[~lost] - in_s[~lost]
     varied_s = float(delay.max() - delay.min())
-    if (largest := _largest_passed(size, lost)) is not None:
+    if (largest := _largest_passed_size(size, lost)) is not None:
         count = int(lost.sum())
         return Limiter("unexplained", counted, unexplained=count, varied_s=varied_s, largest_passed_bytes=largest)
     before_losses = infer_line_before_losses(in_s, out_s, size) if lost.any() else None
     releases = before_losses or infer_releases(in_s, out_s, size)
     if releases is not None and not joined.clocks.drift_known:
-        releases = _drifting(releases)
+        releases = _with_unknown_drift(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
-    of_releases = None if releases is None else _of_releases(releases, counted, joined, size)
+    of_releases = None if releases is None else _limiter_from_releases(releases, counted, joined, size)
     if releases is not None and of_releases is not None and _ambiguous(releases, of_releases, size):
         releases = of_releases = None
-    if of_releases is not None and (not lost.any() or before_losses is not None or _overflowed(of_releases)):
+    if of_releases is not None and (not lost.any() or before_losses is not None or _has_overflowed(of_releases)):
         return of_releases
     every = _lost_every(lost)
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() and every is None else None
-    if bucket is not None and not (releases is not None and _same(releases, bucket)):
-        return _policer_or_queue(bucket, releases, counted, in_s, out_s, size)
+    if bucket is not None and not (releases is not None and _have_same_rate(releases, bucket)):
+        return _policer_or_queue_limiter(bucket, releases, counted, in_s, out_s, size)
     if of_releases is not None:
         return of_releases
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
-        return _of_bucket("marker", counted, marker)
+        return _limiter_from_bucket("marker", counted, marker)
     if lost.any():
         both = infer_two_buckets(in_s, size, ~lost) if every is None else None
         if both is not None:
-            return _policer_or_queue(both, releases, counted, in_s, out_s, size)
+            return _policer_or_queue_limiter(both, releases, counted, in_s, out_s, size)
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s, lost_every=every)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
 
-def _largest_passed(size: Array, lost: Mask) -> int | None:
+def _largest_passed_size(size: Array, lost: Mask) -> int | None:
     """Return the size of the largest packet that passed, if the sizes alone decide which packets were lost.
 
     A bucket that is smaller than these packets drops the same ones at any rate, as an MTU does.
@@ -229,23 +230,23 @@ def _lost_every(lost: Mask) -> int | None:
     return step if regular and step > 1 else None
 
 
-def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
+def _limiter_from_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
     return Limiter(
         kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained, buckets=bucket.buckets
     )
 
 
-def _policer_or_queue(
+def _policer_or_queue_limiter(
     bucket: Bucket, releases: Releases | None, counted: Counted, in_s: Array, out_s: Array, size: Array
 ) -> Limiter:
     """Return the line with the queue that a bucket describes, if nothing shows its release times; otherwise the
     policer.
     """
-    queue = None if releases is not None else _of_queue(bucket, counted, in_s, out_s, size)
-    return queue or _of_bucket("policer", counted, bucket)
+    queue = None if releases is not None else _line_from_bucket(bucket, counted, in_s, out_s, size)
+    return queue or _limiter_from_bucket("policer", counted, bucket)
 
 
-def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
+def _line_from_bucket(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
     """Return the line with the queue that a bucket describes; None if packets did not wait for it.
 
     A full queue drops the same packets as an empty bucket, but passed packets wait for the bytes missing from the
@@ -256,10 +257,10 @@ def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size:
     delay = (out_s - in_s)[passed]
     known = bucket.rate_bps
     for rate in dict.fromkeys((known.value, *np.geomspace(known.low, known.high, _RATES).tolist())):
-        absent = (missing(in_s - in_s[0], np.where(passed, size, 0.0), rate) + size)[passed]
+        absent = (missing_bytes(in_s - in_s[0], np.where(passed, size, 0.0), rate) + size)[passed]
         for credit in _CREDITS:
             waited = 8 * np.maximum(0, absent - credit * absent.max()) / rate
-            if not _grows(waited, delay):
+            if not _delays_grow_with_waiting(waited, delay):
                 continue
             if credit:
                 return Limiter("unexplained", counted, unexplained=int((~passed).sum()), varied_s=float(np.ptp(delay)))
@@ -271,7 +272,7 @@ def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size:
     return None
 
 
-def _grows(waited: Array, delay: Array) -> bool:
+def _delays_grow_with_waiting(waited: Array, delay: Array) -> bool:
     """Return whether delays grow with the expected waiting times, with a slope of 1 and sufficient correlation."""
     (variance, common), (_, of_delays) = np.cov(waited, delay)
     if common <= 0:
@@ -282,7 +283,7 @@ def _grows(waited: Array, delay: Array) -> bool:
     return bool(close and correlation >= _CORRELATED and slope >= _CERTAIN * error)
 
 
-def _overflowed(found: Limiter) -> bool:
+def _has_overflowed(found: Limiter) -> bool:
     """Return whether packets were lost at a full queue that is too long to be full by chance."""
     return found.queue_packets is not None and found.queue_packets.low > _DEEP
 
@@ -299,32 +300,32 @@ def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
     return queue is None or queue.high - queue.low > 1 or bool(found.unexplained)
 
 
-def _same(releases: Releases, bucket: Bucket) -> bool:
+def _have_same_rate(releases: Releases, bucket: Bucket) -> bool:
     """Return whether queue and bucket have the same rate: they are the same limiter, with a full queue for an empty
     bucket.
     """
     return abs(releases.rate_bps.value / bucket.rate_bps.value - 1) < _SAME
 
 
-def _of_releases(releases: Releases, counted: Counted, joined: Joined, size: Array) -> Limiter:
+def _limiter_from_releases(releases: Releases, counted: Counted, joined: Joined, size: Array) -> Limiter:
     kind: Kind = "shaper" if releases.shaper else "line"
     packets = joined.packets
     in_s, out_s = packets["in_s"].to_numpy(), packets["out_s"].to_numpy()
     lost = np.isnan(out_s)
-    least = _after_the_line(in_s[~lost], out_s[~lost], size[~lost], None if releases.shaper else releases)
+    least = _min_delay_after_line(in_s[~lost], out_s[~lost], size[~lost], None if releases.shaper else releases)
     queue, unexplained = _queue(in_s, out_s - least, size) if lost.any() else (None, None)
     rate = releases.rate_bps
     if releases.shaper and lost.any():
         # Between clocks that differ, the length of the queue is blurred.
         nearly_full = 0.0 if joined.clocks.state == "agree" else _NEARLY_FULL
-        sent, all_after = _sent_and_lost(in_s, out_s - least, size, nearly_full)
+        sent, all_after = _sent_ratio(in_s, out_s - least, size, nearly_full)
         rate, queue = replace(rate, high=rate.high * sent), None if all_after else queue
     return Limiter(
-        kind, counted, rate, releases.burst_bytes, releases.interval_s, queue, _ahead(packets, lost, least), unexplained
+        kind, counted, rate, releases.burst_bytes, releases.interval_s, queue, _max_packets_ahead(packets, lost, least), unexplained
     )
 
 
-def _sent_and_lost(in_s: Array, left_s: Array, size: Array, nearly_full: float) -> tuple[float, bool]:
+def _sent_ratio(in_s: Array, left_s: Array, size: Array, nearly_full: float) -> tuple[float, bool]:
     """Return the ratio of the bytes that a shaper may have sent to those that passed, and whether all packets may have
     been lost after it.
 
@@ -344,10 +345,10 @@ def _queue(in_s: Array, left_s: Array, size: Array, nearly_full: float = _NEARLY
     The limit may be in packets or in bytes. The former is None if it explains too few of the drops.
     """
     lost = np.isnan(left_s)
-    inside = _inside(in_s, left_s, np.ones(len(size)))
+    inside = _queued_weight(in_s, left_s, np.ones(len(size)))
     absent = []
     for weight in (np.ones(len(size)), size):
-        level = _inside(in_s, left_s, weight) + weight
+        level = _queued_weight(in_s, left_s, weight) + weight
         most = float(level[~lost].max())
         absent.append(level < most - max(_UNSURE * float(weight.max()), nearly_full * most))
     elsewhere = min(absent, key=lambda each: int((each & lost).sum())) & lost
@@ -357,7 +358,7 @@ def _queue(in_s: Array, left_s: Array, size: Array, nearly_full: float = _NEARLY
     return Interval(float(np.median(full)), float(full.min()), float(full.max())), int(elsewhere.sum())
 
 
-def _inside(in_s: Array, left_s: Array, weight: Array) -> Array:
+def _queued_weight(in_s: Array, left_s: Array, weight: Array) -> Array:
     """Return the total weight of the queued packets at each arrival."""
     through = np.flatnonzero(~np.isnan(left_s))
     came = np.sort(in_s[through])
@@ -370,7 +371,7 @@ def _inside(in_s: Array, left_s: Array, weight: Array) -> Array:
     return found
 
 
-def _ahead(packets: pd.DataFrame, lost: Mask, least: float) -> int | None:
+def _max_packets_ahead(packets: pd.DataFrame, lost: Mask, least: float) -> int | None:
     """Return the maximum number of packets that an overtaking packet waited for, in the flow with most overtaking."""
     overtook = (packets["overtook"] > 0).to_numpy()
     if not overtook.any():
@@ -385,7 +386,7 @@ def _ahead(packets: pd.DataFrame, lost: Mask, least: float) -> int | None:
     return int(ahead.max())
 
 
-def _after_the_line(in_s: Array, out_s: Array, size: Array, line: Releases | None) -> float:
+def _min_delay_after_line(in_s: Array, out_s: Array, size: Array, line: Releases | None) -> float:
     """Return the minimum delay from the device to the capture, in seconds, without the packet's time on the line,
     during which it counts as queued.
     """
@@ -398,7 +399,7 @@ def _busiest(in_s: Array, size: Array) -> float:
     return float(np.bincount(bins, weights=size).max() * 80)
 
 
-def _drifting(releases: Releases) -> Releases:
+def _with_unknown_drift(releases: Releases) -> Releases:
     """Return the same releases for a clock with unknown drift."""
 
     def wider(each: Interval) -> Interval:
@@ -412,6 +413,6 @@ def _ms(each: Interval) -> Interval:
     return Interval(1e3 * each.value, 1e3 * each.low, 1e3 * each.high)
 
 
-def _shown(each: Interval, unit: str, decimals: int = 0) -> str:
+def _interval_text(each: Interval, unit: str, decimals: int = 0) -> str:
     value, low, high = (f"{number:,.{decimals}f}" for number in (each.value, each.low, each.high))
     return f"{value} {unit} ({low} to {high})"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from qoslab.analysis.limiter_inference.bucket import Interval, missing, stamp_of
+from qoslab.analysis.limiter_inference.bucket import Interval, missing_bytes, timestamp_resolution
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -64,7 +64,7 @@ class Releases:
     gaps_with_losses: float = 0.0
     """Share of the waiting packets with losses just before them in the order of arrival."""
 
-    def on_line_s(self, size: Array) -> Array:
+    def line_times_s(self, size: Array) -> Array:
         """Return the time on the line of each packet."""
         found: Array = self.extra_s + self.per_byte_s * size if self.extra_s else 8 * size / self.rate_bps.value
         return found
@@ -99,20 +99,20 @@ def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
     shaper.
     """
     lost = np.isnan(out_s)
-    departures = _departed(in_s[~lost], out_s[~lost], size[~lost])
+    departures = _sort_by_departure(in_s[~lost], out_s[~lost], size[~lost])
     if departures is None:
         return None
     gone = np.concatenate([[0.0], np.cumsum(size[lost])])
     missed = np.maximum(0, np.diff(gone[np.searchsorted(in_s[lost], departures.in_s)]))[departures.waited[1:]]
-    for found in (_paced(departures), _at_intervals(departures)):
-        if found is not None and _replayed(departures, found) >= REGULAR:
-            if found.shaper and _lost_behind_a_line(departures, missed):
+    for found in (_infer_pacing(departures), _infer_interval_shaper(departures)):
+        if found is not None and _replayed_share(departures, found) >= REGULAR:
+            if found.shaper and _matches_line_with_losses(departures, missed):
                 return None
             return replace(found, gaps_with_losses=float((missed > 0).mean()))
     return None
 
 
-def _departed(in_s: Array, out_s: Array, size: Array) -> _Departures | None:
+def _sort_by_departure(in_s: Array, out_s: Array, size: Array) -> _Departures | None:
     """Return packets in the order of their departure; None if too few waited."""
     order = np.argsort(out_s, kind="stable")
     in_s, out_s, size = in_s[order], out_s[order], size[order]
@@ -135,10 +135,10 @@ def _slot(departures: _Departures) -> tuple[float, float] | None:
     # Consecutive gaps share a time stamp.
     runs = int((near[1:] & ~near[:-1]).sum()) + 1
     spread = float((gaps[near] - found * sizes[near]).std()) * float(np.sqrt(near.sum()))
-    return found, 2 * (spread + stamp_of(departures.out_s) * runs) / float(gaps[near].sum())
+    return found, 2 * (spread + timestamp_resolution(departures.out_s) * runs) / float(gaps[near].sum())
 
 
-def _lost_behind_a_line(departures: _Departures, missed: Array) -> bool:
+def _matches_line_with_losses(departures: _Departures, missed: Array) -> bool:
     """Return whether packets leave back to back, with gaps that the lost packets would have filled.
 
     `missed` has the bytes lost between each waiting packet and the previous one. A shaper's pauses do not depend on
@@ -165,7 +165,7 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
     A replay over all packets gives the observed departures, while a replay over the passed packets alone does not.
     """
     passed = ~np.isnan(out_s)
-    departures = _departed(in_s[passed], out_s[passed], size[passed])
+    departures = _sort_by_departure(in_s[passed], out_s[passed], size[passed])
     slot = None if departures is None else _slot(departures)
     if departures is None or slot is None:
         return None
@@ -184,8 +184,8 @@ def _lost_behind(in_s: Array, out_s: Array, on_line: Array, error: float) -> boo
     """Return whether a line explains the departures of waiting packets only if lost packets also crossed it."""
     passed = ~np.isnan(out_s)
     came = in_s + float((out_s - in_s - on_line)[passed].min())
-    with_lost, since = _through_a_line(came, on_line)
-    without, _ = _through_a_line(came[passed], on_line[passed])
+    with_lost, since = _line_departures(came, on_line)
+    without, _ = _line_departures(came[passed], on_line[passed])
     waited = (with_lost - came)[passed] > 2 * float(on_line.max())
     if waited.sum() < LEAST_WAITED:
         return False
@@ -194,7 +194,7 @@ def _lost_behind(in_s: Array, out_s: Array, on_line: Array, error: float) -> boo
     return shares[0] >= 1 - EARLY and shares[1] < REGULAR
 
 
-def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
+def _line_departures(came: Array, on_line: Array) -> tuple[Array, Array]:
     """Return the departure of each packet from a line, and the start of the busy period that includes it."""
     sent = np.cumsum(on_line)
     left = sent + np.maximum.accumulate(came - sent + on_line)
@@ -202,17 +202,17 @@ def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
     return left, since
 
 
-def _replayed(departures: _Departures, found: Releases) -> float:
+def _replayed_share(departures: _Departures, found: Releases) -> float:
     """Return the share of packets with the observed departure in a replay of the limiter over the arrivals.
 
     It is the smaller of the shares of all packets and of the delayed ones: if few were delayed, the others prove
     little. A bucket releases a packet when a line of its rate would have sent it, less the time in which the burst is
     sent, but not before its arrival. Departures are known to an interval and two packets.
     """
-    on_line = found.on_line_s(departures.size)
+    on_line = found.line_times_s(departures.size)
     shortest = float((departures.out_s - departures.in_s - (0 if found.shaper else on_line)).min())
     came = departures.in_s + shortest
-    left, busy_since = _through_a_line(came, on_line)
+    left, busy_since = _line_departures(came, on_line)
     if found.shaper:
         left = np.maximum(came, left - 8 * found.burst_bytes.value / found.rate_bps.value)
     known = 2 * float(on_line.max()) + (0 if found.interval_s is None else found.interval_s.value)
@@ -223,7 +223,7 @@ def _replayed(departures: _Departures, found: Releases) -> float:
     return float(min(explained.mean(), explained[delayed].mean() if delayed.any() else 1.0))
 
 
-def _paced(departures: _Departures) -> Releases | None:
+def _infer_pacing(departures: _Departures) -> Releases | None:
     """Return the limiter that releases packets one by one; None if they do not leave one by one."""
     gaps, sizes = departures.gaps, departures.sizes
     per_byte, extra, regular = _pace(gaps, sizes)
@@ -237,7 +237,7 @@ def _paced(departures: _Departures) -> Releases | None:
     residue = gaps[regular] - extra - per_byte * sizes[regular]
     # Consecutive gaps share a time stamp; those of a busy period are rounded in the same way.
     periods = int((departures.waited[1:] & ~departures.waited[:-1]).sum())
-    stamps = 2 * stamp_of(departures.out_s) * (periods + float((~regular).sum()))
+    stamps = 2 * timestamp_resolution(departures.out_s) * (periods + float((~regular).sum()))
     error = (stamps + 3 * float(residue.std()) * np.sqrt(regular.sum())) / seconds
     # Uncounted overhead of each packet makes the rate depend on the sizes.
     each = 8 / (per_byte + extra / np.array([sizes.min(), sizes.max()])) if extra else np.array([rate, rate])
@@ -248,7 +248,7 @@ def _paced(departures: _Departures) -> Releases | None:
     shaper = burst.value > SHARP * float(alike.max())
     # Each release may be an interval, filled by one packet, if all are equally far apart.
     equal = float(np.ptp(sizes)) == 0 and shaper
-    interval = _filled(departures, gaps[regular]) if equal else None
+    interval = _filled_intervals(departures, gaps[regular]) if equal else None
     waited = int(departures.waited.sum())
     return Releases(Interval(rate, low, high), burst, interval, waited, shaper, error, extra, per_byte)
 
@@ -278,10 +278,10 @@ def _pace(gaps: Array, sizes: Array) -> tuple[float, float, Mask]:
     return per_byte, extra, found
 
 
-def _filled(departures: _Departures, gaps: Array) -> Interval | None:
+def _filled_intervals(departures: _Departures, gaps: Array) -> Interval | None:
     """Return the interval that each packet fills; None if busy periods do not begin at common multiples of it."""
     interval = float(gaps.mean())
-    error = 2 * stamp_of(departures.out_s) / np.sqrt(len(gaps)) + 2 * float(gaps.std()) / np.sqrt(len(gaps))
+    error = 2 * timestamp_resolution(departures.out_s) / np.sqrt(len(gaps)) + 2 * float(gaps.std()) / np.sqrt(len(gaps))
     phases = departures.out_s[departures.waited] / interval % 1
     middle = np.angle(np.exp(2j * np.pi * phases).mean()) / (2 * np.pi)
     off = np.abs((phases - middle + 0.5) % 1 - 0.5)
@@ -290,7 +290,7 @@ def _filled(departures: _Departures, gaps: Array) -> Interval | None:
     return Interval(interval, interval - error, interval + error)
 
 
-def _at_intervals(departures: _Departures) -> Releases | None:
+def _infer_interval_shaper(departures: _Departures) -> Releases | None:
     """Return the shaper with releases at multiples of an interval; None if there is no such interval."""
     out_s, size = departures.out_s, departures.size
     span = _longest(departures.waited, out_s)
@@ -304,7 +304,7 @@ def _at_intervals(departures: _Departures) -> Releases | None:
     if len(starts) <= 3:
         return None
     at = out_s[begin + 1 + starts] - line * sizes[starts]
-    interval = _interval(at, stamp_of(out_s))
+    interval = _interval(at, timestamp_resolution(out_s))
     # Multiples of a packet's time on the line are gaps of packets that were dropped after it.
     if interval is None or interval.value < BACK_TO_BACK * line * float(sizes.mean()):
         return None
@@ -328,7 +328,7 @@ def _at_intervals(departures: _Departures) -> Releases | None:
 def _burst(granted_s: Array, size: Array, rate: Interval) -> Interval:
     """Return the bytes that were released at once, with an error of a packet."""
     least, burst, most = (
-        float((missing(granted_s, size, each) + size).max()) for each in (rate.high, rate.value, rate.low)
+        float((missing_bytes(granted_s, size, each) + size).max()) for each in (rate.high, rate.value, rate.low)
     )
     return Interval(burst, least - float(size.max()), most + float(size.max()))
 

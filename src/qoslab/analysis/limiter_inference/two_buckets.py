@@ -20,10 +20,10 @@ from qoslab.analysis.limiter_inference.bucket import (
     Interval,
     Mask,
     best_burst,
-    edge,
-    least_rate,
+    last_good_edge,
     minima,
-    missing,
+    minimum_rate,
+    missing_bytes,
 )
 
 MOST_PACKETS = 6_000
@@ -56,7 +56,7 @@ def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None
     if bounds is None:
         return None
     wrong, rate, both = _best(arrivals, bounds)
-    if wrong > MOST_WRONG * arrivals.fewer:
+    if wrong > MOST_WRONG * arrivals.rarer_count:
         return None
     value = min(max(both, bounds.both.low), bounds.both.high)
     return Bucket(
@@ -69,7 +69,7 @@ def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None
 
 def _bounds(arrivals: Arrivals) -> _Bounds | None:
     """Return the bounds that all packets allow; None if there is no such rate."""
-    least = least_rate(arrivals, buckets=2)
+    least = minimum_rate(arrivals, buckets=2)
     if least is None:
         return None
 
@@ -82,7 +82,9 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
     if not good:
         return None
     # The search stays close to the bounds from the packets.
-    low, high = (extreme(edge(allowed, rate, by, 0) for rate in good) for extreme, by in ((min, 1 / 1.5), (max, 1.5)))
+    low, high = (
+        extreme(last_good_edge(allowed, rate, by, 0) for rate in good) for extreme, by in ((min, 1 / 1.5), (max, 1.5))
+    )
     sums = [_sums(arrivals, rate) for rate in (low, *good, high)]
     both = min(each[0] for each in sums), max(each[1] for each in sums)
     # If one of two buckets is too small for a packet, there is effectively a single bucket.
@@ -93,7 +95,7 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
 
 def _sums(arrivals: Arrivals, rate: float) -> tuple[float, float]:
     """Return the minimum and maximum sum of both bursts for a rate."""
-    absent = missing(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate)
+    absent = missing_bytes(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate)
     yes, no = arrivals.passed, ~arrivals.passed
     return float((absent + arrivals.size)[yes].max()), float((absent + 2 * arrivals.size)[no].min())
 
@@ -106,28 +108,28 @@ def _best(arrivals: Arrivals, bounds: _Bounds) -> tuple[int, float, float]:
     tried: list[tuple[int, float, float, float]] = []
     for _ in range(_ROUNDS):
         rate, first = (each.ravel() for each in np.meshgrid(rates, firsts, indexing="ij"))
-        tried += _tried(arrivals, rate, first)
+        tried += _best_pairs(arrivals, rate, first)
         tried.sort()
         good = [each for each in tried if each[0] <= tried[0][0] + int(2 * np.sqrt(tried[0][0]))][:_REPLAYED]
-        rates = _around(rates, [each[1] for each in good[:8]], _FINE[0])
-        firsts = _around(firsts, [each[2] for each in good[:8]], _FINE[1])
+        rates = _values_around(rates, [each[1] for each in good[:8]], _FINE[0])
+        firsts = _values_around(firsts, [each[2] for each in good[:8]], _FINE[1])
         if tried[0][0] == 0:
             break
     rate, first, second = (np.array([each[at] for each in tried[:_REPLAYED]]) for at in (1, 2, 3))
-    wrong = _replayed(arrivals, rate, first, second)
+    wrong = _replay_errors(arrivals, rate, first, second)
     at = int(wrong.argmin())
     return int(wrong[at]), float(rate[at]), float(first[at] + second[at])
 
 
-def _around(tried: Array, good: list[float], count: int) -> Array:
+def _values_around(tried: Array, good: list[float], count: int) -> Array:
     """Return values from just below the smallest good value to just above the greatest one."""
     low, high = np.searchsorted(tried, [min(good), max(good)])
     return np.linspace(tried[max(low - 1, 0)], tried[min(high + 1, len(tried) - 1)], count)
 
 
-def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, float, float, float]]:
+def _best_pairs(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, float, float, float]]:
     """Return pairs with the best second bucket: number of wrong decisions, rate, first, second."""
-    needed, wrong = _needed(arrivals, rate, first)
+    needed, wrong = _required_second_buckets(arrivals, rate, first)
     found = []
     for at in range(len(rate)):
         fit = best_burst(needed[:, at], arrivals.passed)
@@ -137,7 +139,7 @@ def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, flo
     return found
 
 
-def _needed(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array]:
+def _required_second_buckets(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array]:
     """Return the second bucket that each packet needs to pass, by pair, and the drops that the first bucket would have
     passed.
 
@@ -165,7 +167,7 @@ def _needed(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array
     return needed, wrong
 
 
-def _replayed(arrivals: Arrivals, rate: Array, first: Array, second: Array) -> Array:
+def _replay_errors(arrivals: Arrivals, rate: Array, first: Array, second: Array) -> Array:
     """Return the number of packets that each candidate decides differently, independently of earlier results."""
     one, other, wrong = first.copy(), second.copy(), np.zeros(len(rate))
     gaps = np.diff(arrivals.time_s, prepend=arrivals.time_s[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from qoslab.analysis.capture_interfaces import Noted, labels, numbers_of, refuse_duplicates
+from qoslab.analysis.capture_interfaces import Noted, interface_numbers, labels, refuse_duplicates
 from qoslab.analysis.packets import BIN_NS, bin_packets
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
@@ -38,7 +38,9 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> ForeignResults:
         several = labels(noted.packets, noted.names)
         if len(several) > 1:
             if interfaces:
-                numbers = {each for name in interfaces for each in numbers_of(path, noted.packets, several, name)}
+                numbers = {
+                    each for name in interfaces for each in interface_numbers(path, noted.packets, several, name)
+                }
                 several = {number: label for number, label in several.items() if number in numbers}
             if len(several) > MAX_INTERFACES:
                 raise UserError(

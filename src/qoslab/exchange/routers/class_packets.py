@@ -121,6 +121,6 @@ def _without_payload_criteria(device: Device) -> Device:
     """Return a device without criteria that only payloads decide: no packet of a lab matches them."""
     maps = {}
     for name, each in device.class_maps.items():
-        known = tuple(one for one in each.criteria if not one.undecided)
+        known = tuple(one for one in each.criteria if not one.is_undecided)
         maps[name] = replace(each, criteria=known if each.match == "any" or known == each.criteria else ())
     return replace(device, class_maps=maps)

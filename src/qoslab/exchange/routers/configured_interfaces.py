@@ -65,7 +65,7 @@ class ConfiguredPort:
                 found = match[1] if match.re.groups else match[0]
         return found
 
-    def number_of(self, beginning: str) -> int:
+    def line_number(self, beginning: str) -> int:
         """Return the number of the last line with this beginning, or of the interface line."""
         return max((number for number, text in self.lines.items() if text.startswith(beginning)), default=self.line)
 

@@ -39,7 +39,7 @@ from qoslab.model.units import Rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_switch, refuse_unmodelled_switch
 from qoslab.policy.pasted import blank_banners, configuration_text
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.results.sealed_files import seal_of
+from qoslab.results.sealed_files import compute_seal
 
 MAX_FILE_BYTES = 64_000_000
 """Maximum characters of all files together."""
@@ -78,7 +78,7 @@ def import_routers(files: Sequence[Path], to: Path, choices: ImportChoices) -> I
     for router in routers:
         if not router.is_model:
             router.notes.append(router.missing_model_reason)
-    topology = topology_of(network)
+    topology = topology_model(network)
     templates = {each.name: build_template(each, topology) for each in routers}
     offered = offered_load(network, templates)
     left = [each for router in routers for each in omitted_lines(router, templates[router.name])]
@@ -231,7 +231,7 @@ def _add_output(
         )
 
 
-def topology_of(network: ImportedNetwork) -> Topology:
+def topology_model(network: ImportedNetwork) -> Topology:
     """Return the topology as a model."""
     nodes: dict[str, Node] = {}
     for name, router in network.routers.items():
@@ -324,7 +324,7 @@ def _file_record(name: str, file: Path) -> dict[str, Any]:
     """Return the record of an input file; without its checksum if the file was renamed, as the checksum would identify
     it.
     """
-    return {"file": name, **(seal_of(file).model_dump(exclude={"lines"}) if name == str(file) else {})}
+    return {"file": name, **(compute_seal(file).model_dump(exclude={"lines"}) if name == str(file) else {})}
 
 
 def _import_record(

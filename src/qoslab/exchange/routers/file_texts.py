@@ -146,8 +146,8 @@ def _flow_lines(flows: Sequence[ClassLoad]) -> Iterator[str]:
 
 def ignored_text(made: ImportResult) -> str:
     """Return the list of omitted lines as text."""
-    changing = [each for each in made.left if each.matters]
-    others = [each for each in made.left if not each.matters]
+    changing = [each for each in made.left if each.could_change_result]
+    others = [each for each in made.left if not each.could_change_result]
     lines = [f"Lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}", ""]
     for part in (changing, others):
         for each in part:
@@ -155,7 +155,9 @@ def ignored_text(made: ImportResult) -> str:
             below = f" (below {each.place})" if each.place and each.place != each.text else ""
             lines.append(f"{each.file}:{span}: {each.text}{below}")
             lines.append(
-                f"    could change: {each.could_change}; {each.reason}" if each.matters else f"    {each.could_change}"
+                f"    could change: {each.could_change}; {each.reason}"
+                if each.could_change_result
+                else f"    {each.could_change}"
             )
         if part is changing:
             lines += ["", f"Lines without effect on a result: {sum(each.last - each.first + 1 for each in others)}", ""]

@@ -36,7 +36,7 @@ class OmittedLines:
     could_change: str
 
     @property
-    def matters(self) -> bool:
+    def could_change_result(self) -> bool:
         """True if the lines could change a result."""
         return not self.could_change.startswith("nothing")
 

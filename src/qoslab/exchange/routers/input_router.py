@@ -71,7 +71,7 @@ class InputRouter:
         )
         return f"{reason}: platform engine, with the same rules and interface names"
 
-    def find_attached(self, port: str) -> AttachedInterface | None:
+    def find_attached_interface(self, port: str) -> AttachedInterface | None:
         """Return the interface of the topology that carries the packets of an interface of the configuration."""
         return next((each for each in self.attached if each.port == port), None)
 

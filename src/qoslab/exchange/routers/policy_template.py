@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from qoslab.exchange.routers.configured_interfaces import ConfiguredPort
 from qoslab.exchange.routers.input_router import AttachedInterface, InputRouter
 from qoslab.ios.commands.account import MAX_ACCOUNTED_BYTES, with_account_offset
-from qoslab.ios.device_config.running_config_parser import read_onto
+from qoslab.ios.device_config.running_config_parser import read_into
 from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.ios.model.accounting import INHERITED
 from qoslab.ios.model.device import Device
@@ -23,7 +23,7 @@ from qoslab.model.framing import COUNTED_HEADER
 from qoslab.platforms.startup import CIRCUIT, router_hardware, startup_config
 from qoslab.policy.pasted_configuration import Attachment, is_refusal
 from qoslab.policy.rate import format_list
-from qoslab.policy.tunnels import Tunnel, encapsulation_of, find_tunnels, hidden_classes
+from qoslab.policy.tunnels import Tunnel, find_encapsulation, find_tunnels, hidden_classes
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 _QUEUEING = re.compile(
@@ -143,7 +143,7 @@ def _count_encapsulation(
     `place` is the interface on the device, the interface of the topology, direction and policy-map.
     """
     port, attached, direction, policy = place
-    made = encapsulation_of(router.configuration, Attachment(port, direction, policy, 0))
+    made = find_encapsulation(router.configuration, Attachment(port, direction, policy, 0))
     if made is None:
         return "not counted: the tunnel bytes"
     titles = format_list([f"{each.bytes_text} by {each.title}" for each in made.tunnels])
@@ -166,7 +166,7 @@ def _count_tunnel_bytes(router: InputRouter, tunnels: Sequence[Tunnel], found: P
     """Count the bytes of tunnels above a port, and note the classes that match inner headers here alone."""
     for attached, direction, policy in found.policies:
         own = f"service-policy {direction} {policy}" in router.layout.ports[attached.port].lines.values()
-        above = encapsulation_of(router.configuration, Attachment(attached.port, direction, policy, 0))
+        above = find_encapsulation(router.configuration, Attachment(attached.port, direction, policy, 0))
         if own and above is not None:
             size = _count_encapsulation(router, found, (attached.port, attached, direction, policy))
             found.notes.append(f"{attached.port}: {size}")
@@ -187,7 +187,7 @@ def _tunnel_policies(port: ConfiguredPort, found: PolicyTemplate) -> Iterator[tu
     spokes.
     """
     for direction, policy in port.policies.items():
-        yield port.number_of(f"service-policy {direction}"), direction, policy
+        yield port.line_number(f"service-policy {direction}"), direction, policy
     groups = [(number, match) for number, text in port.lines.items() if (match := _SPOKES.fullmatch(text))]
     if not groups or "output" in port.policies:
         return
@@ -213,7 +213,7 @@ def _carrier_of_tunnel(
     address = tunnel.last_match(r"tunnel source (\d+\.\S+)")
     if address is not None:
         source = next((each.name for each in ports.values() if each.address and str(each.address.ip) == address), "")
-    attached = router.find_attached(source)
+    attached = router.find_attached_interface(source)
     if attached is None:
         return None, f"the tunnel's source {source or '?'} is not an interface of the topology"
     if sum(full_interface_name(each.last_match(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
@@ -263,7 +263,7 @@ def _referenced_blocks(
 ) -> list[str]:
     """Return the blocks of the configuration that policies and interfaces refer to."""
     device = _drop_missing_policies(device)
-    every = [block for blocks in BLOCKS.functions_for(device.hardware.family) for block in blocks(device) if block]
+    every = [block for blocks in BLOCKS.family_functions(device.hardware.family) for block in blocks(device) if block]
     chosen = [
         block
         for block in every
@@ -320,7 +320,7 @@ def _accepted_lines(router: InputRouter, topology: Topology, lines: list[str], f
     """Return the lines that the router of the topology accepts, and record the others."""
     chassis = router_hardware(topology, router.name)
     base = startup_config(topology, router.name, LOGIN)
-    reading = read_onto(parse_config(base, chassis), "\n".join(lines))
+    reading = read_into(parse_config(base, chassis), "\n".join(lines))
     for each in reading.unread:
         if is_refusal(each.reason) or each.place:
             found.notes.append(f"left out: {' / '.join((*each.place, each.text))}: {each.reason.removeprefix('% ')}")

@@ -17,7 +17,7 @@ from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
 from qoslab.model.experiment import Node
 from qoslab.model.units import Rate
 from qoslab.platforms import MODELS, OTHER_MODEL, PLATFORMS
-from qoslab.results.file_access import drafted
+from qoslab.results.file_access import draft_path
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
 
@@ -282,7 +282,7 @@ def _write(to: Path, text: str) -> None:
     """Write the file after it was checked, and only if it does not exist."""
     if to.exists() or to.is_symlink():
         raise UserError(f"{to}: found an existing file, expected none", hint="give another name with --to")
-    with drafted(to) as draft:
+    with draft_path(to) as draft:
         draft.write_text(text, encoding="utf-8")
         try:
             load_topology(draft)

@@ -63,7 +63,7 @@ def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> program_form
     # A name without a map changes nothing.
     mutation = port.dscp_mutation if port.dscp_mutation in dict(qos.mutations) else None
     return {
-        "trust": port.trusted,
+        "trust": port.effective_trust,
         "default_cos": port.default_cos,
         "cos_override": port.cos_override,
         "dscp_mutation": mutation,

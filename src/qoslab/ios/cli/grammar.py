@@ -144,7 +144,7 @@ class Args:
         """The column after the last token."""
 
     @property
-    def negated(self) -> bool:
+    def is_negated(self) -> bool:
         """True if the line began with `no`."""
         return self.form == "no"
 
@@ -183,7 +183,7 @@ class Args:
         found = [capture.value for capture in self._captures if capture.name == name]
         return [value for value in found if isinstance(value, kind)]
 
-    def ordered(self) -> list[Capture]:
+    def typed_order(self) -> list[Capture]:
         """Return keywords and arguments in the order typed."""
         return sorted([*self._captures, *self._keywords], key=lambda capture: capture.column)
 
@@ -288,7 +288,7 @@ class CompiledForm(Generic[Handler]):
         return syntax.Automaton(node if self.form == "set" else syntax.with_keyword(self.form, node))
 
     @cached_property
-    def leading(self) -> tuple[str, ...]:
+    def leading_keywords(self) -> tuple[str, ...]:
         """The mandatory keywords among the first two words of every matching line."""
         if self.form == "set":
             return syntax.leading_keywords(self.text, 2)
@@ -322,7 +322,7 @@ class _CommandIndex(Generic[Handler]):
 
     def _leading_keyword(self, compiled: CompiledForm[Handler]) -> str | None:
         """Return the leading keyword of the command at this depth; None if there is no fixed keyword."""
-        leading = compiled.leading
+        leading = compiled.leading_keywords
         return leading[self._depth].lower() if self._depth < len(leading) else None
 
     @cached_property
@@ -350,10 +350,10 @@ class _CommandIndex(Generic[Handler]):
                 if (word := self._leading_keyword(each)) is None or (letters and word.startswith(letters))
             }
             if self._depth > 0:
-                read = {self._commands[index].leading[: self._depth] for index in fitting}
+                read = {self._commands[index].leading_keywords[: self._depth] for index in fitting}
                 for index, each in enumerate(self._commands):
-                    if each.leading[: self._depth] not in read:
-                        read.add(each.leading[: self._depth])
+                    if each.leading_keywords[: self._depth] not in read:
+                        read.add(each.leading_keywords[: self._depth])
                         fitting.add(index)
             self._following[letters] = _CommandIndex((self._commands[i] for i in sorted(fitting)), self._depth + 1)
         return self._following[letters]
@@ -454,10 +454,10 @@ class CommandTable(Generic[Handler]):
     def first_words(self, mode: str) -> frozenset[str]:
         """Return the first keywords of the commands of a mode."""
         forms = self._modes.get(mode, ())
-        open_ones = (each.automaton for each in forms if not each.leading)
+        open_ones = (each.automaton for each in forms if not each.leading_keywords)
         symbols = (edge.symbol for each in open_ones for edge in each.edges(each.start))
         words = {symbol for symbol in symbols if isinstance(symbol, str)}
-        return frozenset(words | {each.leading[0] for each in forms if each.leading})
+        return frozenset(words | {each.leading_keywords[0] for each in forms if each.leading_keywords})
 
     def parse(
         self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = (), any_number: bool = False
@@ -484,7 +484,7 @@ class CommandTable(Generic[Handler]):
         known = 0
         while current is not None:
             try:
-                match = self._parse_in(current, line, start, capabilities, any_number)
+                match = self._parse_in_mode(current, line, start, capabilities, any_number)
             except InvalidInputError as error:
                 if worst is None or error.column > worst.column:
                     worst = error
@@ -558,7 +558,7 @@ class CommandTable(Generic[Handler]):
             found = self._beginnings[mode, capabilities] = _CommandIndex(commands)
         return found.candidate_commands(tokens)
 
-    def _parse_in(
+    def _parse_in_mode(
         self, mode: str, line: str, start: Column, capabilities: frozenset[str], any_number: bool
     ) -> CommandMatch[Handler]:
         tokens = tokenise(line, start)

@@ -160,7 +160,7 @@ class ConfigSession:
         return f"({MODES[self.position.mode].prompt}{'-range' if self.other_interfaces else ''})"
 
     @property
-    def collecting(self) -> bool:
+    def is_collecting_banner(self) -> bool:
         """True if the next lines are the text of a banner, taken as they are."""
         return self._banner is not None
 

@@ -78,12 +78,12 @@ def _is_list_defined(device: Device, name: str, version: Literal[4, 6]) -> bool:
     return found is not None and (found.kind == "ipv6") == (version == 6)
 
 
-@INTERFACE_LINES.register_for(31, family="router")
+@INTERFACE_LINES.register_family(31, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     yield from _group_lines("ip access-group", interface.filters)
 
 
-@INTERFACE_LINES.register_for(86, family="router")
+@INTERFACE_LINES.register_family(86, family="router")
 def _ipv6_lines(interface: Interface) -> Iterator[str]:
     yield from _group_lines("ipv6 traffic-filter", interface.ipv6_filters)
 
@@ -113,6 +113,6 @@ def engine_filters(device: Device, interface: Interface) -> dict[str, list[str]]
     return {key: value for key, value in names.items() if value}
 
 
-@ENGINE_INTERFACE.register_for(51, family="router")
+@ENGINE_INTERFACE.register_family(51, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return cast("program_formats.InterfaceConfigPart", engine_filters(device, interface))

@@ -159,7 +159,7 @@ def port_matches(args: Args) -> dict[str, PortMatch]:
     """Return the port matches by side, `source` and `destination`."""
     found: dict[str, PortMatch] = {}
     operators: tuple[Literal["eq", "neq", "gt", "lt", "range"], ...] = ("eq", "neq", "gt", "lt", "range")
-    items = args.ordered()
+    items = args.typed_order()
     for index, item in enumerate(items):
         for op in operators:
             if item.value == op:
@@ -269,7 +269,7 @@ def remove_line(present: AccessList, index: int) -> AccessList:
     )
 
 
-def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "extended"]) -> None:
+def _configure_numbered_list(session: ConfigSession, args: Args, kind: Literal["standard", "extended"]) -> None:
     lists = session.device.access_lists
     name = str(args.value("list", int))
     if args.unset:
@@ -292,11 +292,11 @@ _NUMBERED = Undo(table=True, referred=4)
     help=_HELP,
 )
 def _configure_numbered_standard(session: ConfigSession, args: Args) -> None:
-    _numbered(session, args, "standard")
+    _configure_numbered_list(session, args, "standard")
 
 
 def _numbered_extended(session: ConfigSession, args: Args) -> None:
-    _numbered(session, args, "extended")
+    _configure_numbered_list(session, args, "extended")
 
 
 for _requires, _entries in _ENTRIES_BY_SOFTWARE:
@@ -408,7 +408,7 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
 CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=_HELP)(_forget_line)
 
 
-@BLOCKS.register_for(110)
+@BLOCKS.register_family(110)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (access_list_block(each) for each in access_list_order(device) if each.kind != "ipv6")
 
@@ -418,7 +418,7 @@ def access_list_order(device: Device) -> list[AccessList]:
     return sorted(
         device.access_lists.values(),
         key=lambda each: (
-            *(each.kind == "ipv6", each.numbered, int(each.name) if each.numbered else 0),
+            *(each.kind == "ipv6", each.is_numbered, int(each.name) if each.is_numbered else 0),
             *(each.kind != "standard", each.name),
         ),
     )
@@ -427,7 +427,7 @@ def access_list_order(device: Device) -> list[AccessList]:
 def access_list_block(access_list: AccessList) -> list[str]:
     """Return the lines of one IPv4 access list."""
     texts = [access_line(access_list, line) for line in access_list.lines]
-    if access_list.numbered and texts:
+    if access_list.is_numbered and texts:
         return [f"access-list {access_list.name} {text}" for text in texts]
     return [f"ip access-list {access_list.kind} {access_list.name}", *(f" {text}" for text in texts)]
 
@@ -478,7 +478,7 @@ def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
     return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
 
 
-@ENGINE.register_for(30)
+@ENGINE.register_family(30)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {
         "access_lists": {

@@ -89,7 +89,7 @@ for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "l
     CONFIG.add("policy-class", _below_police, no=True, requires={_requires}, help=HELP)(_configure_policer_account)
 
 
-@OUTPUT_RULES.register_for(30, family="router")
+@OUTPUT_RULES.register_family(30, family="router")
 def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse accounting that differs between classes or from the parent class."""
     for part in descendants(device, policy):
@@ -133,7 +133,7 @@ def _counts_cells(account: Account | None) -> bool:
     return isinstance(account, SubscriberLine) or (account is not None and account.atm)
 
 
-@ENGINE_CLASS.register_for(45)
+@ENGINE_CLASS.register_family(45)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     account = next((account for account in line_accounts(each) if account is not None), None)
     return {} if account is None else {"account": account_config(account)}

@@ -26,7 +26,7 @@ def _configure_adjust_mss(session: ConfigSession, args: Args) -> None:
     session.interface.tcp_adjust_mss = None if args.unset else args.value("bytes", int)
 
 
-@INTERFACE_LINES.register_for(33, family="router")
+@INTERFACE_LINES.register_family(33, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.tcp_adjust_mss is not None:
         yield f"ip tcp adjust-mss {interface.tcp_adjust_mss}"
@@ -37,6 +37,6 @@ def engine_adjust_mss(interface: Interface) -> dict[str, int]:
     return {} if interface.tcp_adjust_mss is None else {"tcp_adjust_mss": interface.tcp_adjust_mss}
 
 
-@ENGINE_INTERFACE.register_for(53, family="router")
+@ENGINE_INTERFACE.register_family(53, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return cast("program_formats.InterfaceConfigPart", engine_adjust_mss(interface))

@@ -122,7 +122,7 @@ def _configure_contract(session: ConfigSession, args: Args) -> None:
     _change(session, replace(circuit, contract=contract))
 
 
-@INTERFACE_LINES.register_for(152, family="router")
+@INTERFACE_LINES.register_family(152, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     circuit = interface.circuit
     if circuit is None:
@@ -140,7 +140,7 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield f" service-policy output {interface.service_policy_output}"
 
 
-@ENGINE_INTERFACE.register_for(90, family="router")
+@ENGINE_INTERFACE.register_family(90, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if not interface.atm:
         return {}

@@ -216,7 +216,7 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
     if what == "discard-class":
         return Criterion("discard_class", negate, values=(args.value("discard", int),))
     if what == "class-map":
-        return Criterion("class_map", negate, name=_nested(session, args))
+        return Criterion("class_map", negate, name=_nested_class_map(session, args))
     return Criterion("any", negate)
 
 
@@ -228,7 +228,7 @@ def _distinct_values(args: Args, name: str, limit: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _nested(session: ConfigSession, args: Args) -> str:
+def _nested_class_map(session: ConfigSession, args: Args) -> str:
     name = args.value("class", str)
     maps = session.device.class_maps
     if args.unset:
@@ -247,7 +247,7 @@ def _replace(session: ConfigSession, changed: ClassMap) -> None:
     session.device.class_maps[changed.name] = changed
 
 
-@BLOCKS.register_for(70)
+@BLOCKS.register_family(70)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (class_map_block(device.class_maps[name]) for name in class_order(device))
 
@@ -303,7 +303,7 @@ def _format_range(first: str, last: str) -> str:
     return first if first == last else f"{first} - {last}"
 
 
-def ports_between(first: str, last: str) -> list[str]:
+def port_range(first: str, last: str) -> list[str]:
     """Return the ports of a module from the first to the last; empty if they are not in order."""
     module, _, start = first.rpartition("/")
     other, _, end = last.rpartition("/")
@@ -327,7 +327,7 @@ def order_by_reference(needs: dict[str, list[str]]) -> list[str]:
     return order
 
 
-@ENGINE.register_for(40)
+@ENGINE.register_family(40)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
 
@@ -358,7 +358,7 @@ def _engine_criterion(criterion: Criterion) -> program_formats.Criterion:
         case "protocol":
             return {"type": "protocol", "negate": negate, "name": cast("program_formats.ProtocolName", name)}
         case "input_interface" if criterion.interfaces:
-            ports = [name for each in criterion.interfaces for name in ports_between(*each)]
+            ports = [name for each in criterion.interfaces for name in port_range(*each)]
             return {"type": "input_interfaces", "names": ports}
         case "access_group" | "input_interface" | "class_map" as named:
             return {"type": named, "negate": negate, "name": name}

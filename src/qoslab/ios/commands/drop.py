@@ -36,19 +36,19 @@ def _configure_drop(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, drop=not args.unset))
 
 
-@CLASS_LINES.register_for(25, family="router")
+@CLASS_LINES.register_family(25, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.drop:
         yield "  drop"
 
 
-@CLASS_RULES.register_for(60, family="router")
+@CLASS_RULES.register_family(60, family="router")
 def _check(device: Device, each: PolicyClass) -> None:
     if each.drop and replace(each, drop=False) != PolicyClass(each.name):
         raise RejectedError(ALONE)
 
 
-@ENGINE_CLASS.register_for(25, family="router")
+@ENGINE_CLASS.register_family(25, family="router")
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": DISCARD} if each.drop else {}
 

@@ -30,7 +30,7 @@ def _configure_hold_queue(session: ConfigSession, args: Args) -> None:
         session.interface.hold_queue_out = packets
 
 
-@INTERFACE_LINES.register_for(160)
+@INTERFACE_LINES.register_family(160)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.hold_queue_in is not None:
         yield f"hold-queue {interface.hold_queue_in} in"
@@ -38,6 +38,6 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield f"hold-queue {interface.hold_queue_out} out"
 
 
-@ENGINE_INTERFACE.register_for(30)
+@ENGINE_INTERFACE.register_family(30)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"hold_queue_out": interface.hold_queue_out}

@@ -88,7 +88,7 @@ def _configure_address(session: ConfigSession, args: Args) -> None:
     _change(session, replace(present, address=None if args.unset else address))
 
 
-@BLOCKS.register_for(89)
+@BLOCKS.register_family(89)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name, interface in sorted(device.host_interfaces.items(), key=lambda each: (len(each[0]), each[0])):
         if interface_kind(name) != "Vlan":

@@ -31,12 +31,12 @@ PRINTED_AFTER = (RANKS["services"],)
 
 def _line_key(args: Args, names: frozenset[str]) -> str:
     """Return the key of a line's subject: its words with those names."""
-    return " ".join(str(each.value) for each in args.ordered() if each.name in names)
+    return " ".join(str(each.value) for each in args.typed_order() if each.name in names)
 
 
 def full_line_text(args: Args) -> str:
     """Return a line with unabbreviated keywords."""
-    return " ".join(str(each.value) for each in args.ordered())
+    return " ".join(str(each.value) for each in args.typed_order())
 
 
 def _change(session: ConfigSession, change: Callable[[InertLines], InertLines]) -> None:
@@ -56,7 +56,7 @@ def _change(session: ConfigSession, change: Callable[[InertLines], InertLines]) 
         session.device.inert = change(session.device.inert)
 
 
-def _keep(session: ConfigSession, line: InertLine) -> None:
+def _store(session: ConfigSession, line: InertLine) -> None:
     _change(session, lambda inert: inert.add_line(line))
     session.remarks.append(line)
 
@@ -82,7 +82,7 @@ def _keep_block(session: ConfigSession, family: CommandFamily, key: str, text: s
     """Store the first line of a block, and enter the block."""
     present = session.device.inert.find(key)
     line = _inert_line(family, key, text)
-    _keep(session, line if present is None else replace(line, below=present.below))
+    _store(session, line if present is None else replace(line, below=present.below))
     session.begin_block(key)
 
 
@@ -104,17 +104,17 @@ def _register(family: CommandFamily, row: str) -> None:
 
     def handler(session: ConfigSession, args: Args) -> None:
         key = _line_key(args, names)
-        if args.form == "default" or (args.negated and "~" not in marks and "=" not in marks):
+        if args.form == "default" or (args.is_negated and "~" not in marks and "=" not in marks):
             _change(session, lambda inert: inert.remove_line(key))
-        elif args.negated:
-            _keep(session, _inert_line(family, key, f"no {full_line_text(args)}"))
+        elif args.is_negated:
+            _store(session, _inert_line(family, key, f"no {full_line_text(args)}"))
         elif "~" in marks:
             _change(session, lambda inert: inert.remove_line(key))
         elif ">" in marks:
             _keep_block(session, family, key, full_line_text(args))
         else:
             _remove_superseded(session.device, key)
-            _keep(session, _inert_line(family, key, full_line_text(args)))
+            _store(session, _inert_line(family, key, full_line_text(args)))
 
     WITHOUT_EFFECT.add(text)
     no: str | bool = False if elsewhere else subject if subject == text else f"{subject} [<rest:line>]"
@@ -153,7 +153,7 @@ def _store_below(session: ConfigSession, args: Args) -> None:
     block = session.block
     text = " " * max(session.indent - block.depth - 1, 0) + words
     changed, cursor = remove_lines(line, text, block.cursor) if args.unset else (line, block.cursor)
-    if args.negated and changed == line:
+    if args.is_negated and changed == line:
         changed, cursor = insert_line(line, text.replace(words, f"no {words}"), cursor)
     elif not args.unset:
         changed, cursor = insert_line(line, text, cursor)
@@ -180,9 +180,9 @@ def _rank_block(place: int) -> Callable[[Device], Iterator[list[str]]]:
 
 
 for _place in sorted({family.rank for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_AFTER}):
-    BLOCKS.register_for(_place)(_rank_block(_place))
+    BLOCKS.register_family(_place)(_rank_block(_place))
 
 
-@INTERFACE_LINES.register_for(70)
+@INTERFACE_LINES.register_family(70)
 def _interface_lines(interface: Interface) -> Iterator[str]:
     yield from (line.text for line in interface.inert)

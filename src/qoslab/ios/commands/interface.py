@@ -313,7 +313,7 @@ def _configure_shutdown(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add("interface", "keepalive", no=True, help={"keepalive": "Enable keepalive"})
 def _configure_keepalive(session: ConfigSession, args: Args) -> None:
-    session.interface.keepalive = not args.negated
+    session.interface.keepalive = not args.is_negated
 
 
 @CONFIG.add(
@@ -362,23 +362,23 @@ def _configure_speed(session: ConfigSession, args: Args) -> None:
 def interface_block(interface: Interface) -> list[str]:
     """Return the lines of one interface."""
     family: Family = "router" if interface.port is None else "switch"
-    lines = (line for lines in INTERFACE_LINES.functions_for(family) for line in lines(interface))
+    lines = (line for lines in INTERFACE_LINES.family_functions(family) for line in lines(interface))
     kind = " point-to-point" if interface.atm and interface.parent is not None else ""
     return [f"interface {interface.name}{kind}", *(f" {line}" for line in lines)]
 
 
-@BLOCKS.register_for(90)
+@BLOCKS.register_family(90)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (interface_block(interface) for interface in device.interfaces.values())
 
 
-@INTERFACE_LINES.register_for(10)
+@INTERFACE_LINES.register_family(10)
 def _description_config_line(interface: Interface) -> Iterator[str]:
     if interface.description is not None:
         yield f"description {interface.description}"
 
 
-@INTERFACE_LINES.register_for(30)
+@INTERFACE_LINES.register_family(30)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.bandwidth_kbps is not None:
         yield f"bandwidth {interface.bandwidth_kbps}"
@@ -390,7 +390,7 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield "no ip address"
 
 
-@INTERFACE_LINES.register_for(34)
+@INTERFACE_LINES.register_family(34)
 def _further_config_lines(interface: Interface) -> Iterator[str]:
     if interface.encapsulation is not None:
         yield f"encapsulation {interface.encapsulation}"
@@ -400,14 +400,14 @@ def _further_config_lines(interface: Interface) -> Iterator[str]:
         yield "shutdown"
 
 
-@INTERFACE_LINES.register_for(80, family="router")
+@INTERFACE_LINES.register_family(80, family="router")
 def _speed_lines(interface: Interface) -> Iterator[str]:
     if not interface.serial and not interface.atm and interface.parent is None:
         yield f"duplex {interface.duplex}"
         yield f"speed {interface.speed}"
 
 
-@INTERFACE_LINES.register_for(110)
+@INTERFACE_LINES.register_family(110)
 def _keepalive_line(interface: Interface) -> Iterator[str]:
     if not interface.keepalive:
         yield "no keepalive"
@@ -415,7 +415,7 @@ def _keepalive_line(interface: Interface) -> Iterator[str]:
         yield f"clock rate {interface.clock_rate_bps}"
 
 
-@ENGINE_INTERFACE.register_for(10)
+@ENGINE_INTERFACE.register_family(10)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     load_interval = interface.load_interval_s
     return {

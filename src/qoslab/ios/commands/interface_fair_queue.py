@@ -43,10 +43,10 @@ _FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
     "interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"fair-queue-flows"}, help=_FAIR_QUEUE_HELP
 )
 def _configure_fair_queue(session: ConfigSession, args: Args) -> None:
-    if args.form == "default" or (args.negated and not session.interface.serial):
+    if args.form == "default" or (args.is_negated and not session.interface.serial):
         session.interface.fair_queue = None
         return
-    if args.negated:
+    if args.is_negated:
         session.interface.fair_queue = InterfaceFairQueue(enabled=False)
         return
     threshold, dynamic, reservable = (args.optional(name, int) for name in ("threshold", "dynamic", "reservable"))
@@ -65,13 +65,13 @@ def _fair_queue_text(fair_queue: InterfaceFairQueue) -> str:
     return " ".join(["fair-queue", *(str(figure) for figure in figures if figure is not None)])
 
 
-@INTERFACE_LINES.register_for(100)
+@INTERFACE_LINES.register_family(100)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.fair_queue is not None:
         yield _fair_queue_text(interface.fair_queue)
 
 
-@ENGINE_INTERFACE.register_for(40)
+@ENGINE_INTERFACE.register_family(40)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     fair = interface.fair_queue
     if fair is None:

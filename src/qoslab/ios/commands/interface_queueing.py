@@ -13,7 +13,7 @@ TREE_TX_RING = 1
 limits let a driver hold hardly more."""
 
 
-@ENGINE_INTERFACE.register_for(54, family="router")
+@ENGINE_INTERFACE.register_family(54, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if interface.tree is not None:
         return {"queueing": interface.tree, "tx_ring_limit": TREE_TX_RING}

@@ -30,12 +30,12 @@ def _configure_random_detect(session: ConfigSession, args: Args) -> None:
     interface.random_detect = changed
 
 
-@INTERFACE_LINES.register_for(101, family="router")
+@INTERFACE_LINES.register_family(101, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.random_detect is not None:
         yield from red_lines(interface.random_detect)
 
 
-@ENGINE_INTERFACE.register_for(41, family="router")
+@ENGINE_INTERFACE.register_family(41, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {} if interface.random_detect is None else {"random_detect": red_config(interface.random_detect)}

@@ -419,7 +419,7 @@ def _configure_responder(session: ConfigSession, args: Args) -> None:
     sla.responder = sla.responder or not args.unset
 
 
-@BLOCKS.register_for(120)
+@BLOCKS.register_family(120)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     """Yield the blocks of IP SLA."""
     sla = device.ip_sla
@@ -494,7 +494,7 @@ def schedule_line(schedule: Schedule) -> str:
     return " ".join(words)
 
 
-@ENGINE.register_for(20)
+@ENGINE.register_family(20)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     addresses = {name: _interface_addresses(each) for name, each in device.interfaces.items()}
     connected = [each.network for own in addresses.values() for each in own]

@@ -97,7 +97,7 @@ def _check(session: ConfigSession, address: IPv6Interface) -> None:
                 raise RejectedError(OVERLAPS.format(interface=here.name, where=other.name, **subnets))
 
 
-@BLOCKS.register_for(65, family="router")
+@BLOCKS.register_family(65, family="router")
 def _config_block(device: Device) -> Iterator[list[str]]:
     yield [
         *(["ipv6 unicast-routing"] if device.ipv6_unicast_routing else []),
@@ -105,7 +105,7 @@ def _config_block(device: Device) -> Iterator[list[str]]:
     ]
 
 
-@INTERFACE_LINES.register_for(85, family="router")
+@INTERFACE_LINES.register_family(85, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.ipv6_link_local is not None:
         yield f"ipv6 address {ipv6_text(interface.ipv6_link_local)} link-local"

@@ -171,7 +171,7 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
 CONFIG.add_no("ipv6-acl", "sequence <sequence:1-4294967294>", requires={"router"}, help=_HELP)(_forget_line)
 
 
-@BLOCKS.register_for(114)
+@BLOCKS.register_family(114)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for each in access_list_order(device):
         if each.kind == "ipv6":

@@ -72,6 +72,6 @@ def ipv6_route_line(route: StaticRoute) -> str:
     return "ipv6 route " + join_with_blanks(part for part in parts if part is not None)
 
 
-@BLOCKS.register_for(112)
+@BLOCKS.register_family(112)
 def _config_block(device: Device) -> Iterator[list[str]]:
     yield [ipv6_route_line(route) for route in device.routes if route.prefix.version == 6]

@@ -82,7 +82,7 @@ def _configure_no_line(session: ConfigSession, args: Args) -> None:
 )
 def _exec_timeout(session: ConfigSession, args: Args) -> None:
     timeout: tuple[int, int] | None = None
-    if args.negated:
+    if args.is_negated:
         timeout = (0, 0)
     elif not args.unset:
         timeout = (args.value("minutes", int), args.optional("seconds", int) or 0)
@@ -114,7 +114,7 @@ def _configure_login(session: ConfigSession, args: Args) -> None:
         login: Literal["none", "password", "local"] = "local" if "local" in args else "password"
         if args.form == "default":
             login = default
-        elif args.negated:
+        elif args.is_negated:
             login = "none"
         line.login = None if login == default else login
 
@@ -164,7 +164,7 @@ def _configure_privilege(session: ConfigSession, args: Args) -> None:
         line.privilege = None if args.unset else args.value("level", int)
 
 
-@BLOCKS.register_for(140)
+@BLOCKS.register_family(140)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield [text for lines in line_groups(device) for text in line_block(lines)]
 

@@ -94,24 +94,24 @@ def set_text(field: str, value: int) -> str:
     return f"{words} {dscp_text(value) if field.endswith('dscp') else value}"
 
 
-@CLASS_LINES.register_for(100)
+@CLASS_LINES.register_family(100)
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (f"  set {_mark(mark)}" for mark in each.marks)
 
 
-@ENGINE_CLASS.register_for(10)
+@ENGINE_CLASS.register_family(10)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"set": [{"field": mark.field, "value": mark.value} for mark in each.marks]}
 
 
-@CLASS_RULES.register_for(40)
+@CLASS_RULES.register_family(40)
 def _check(device: Device, each: PolicyClass) -> None:
     fields = {mark.field.removeprefix("ip_") for mark in each.marks}
     if {"dscp", "precedence"} <= fields:
         raise RejectedError(DSCP_AND_PRECEDENCE)
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(70)
+@SHOW_POLICY_MAP_CLASS.register_family(70)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _show_policy_map_lines(
         yield f"      set {set_text(action['field'], action['value'])}"
 
 
-@SHOW_INTERFACE_CLASS.register_for(20)
+@SHOW_INTERFACE_CLASS.register_family(20)
 def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     if shown.counters["set"]:
         yield "QoS Set"

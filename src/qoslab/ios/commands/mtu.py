@@ -73,19 +73,19 @@ def _protocol_mtu(session: ConfigSession, args: Args) -> int | None:
     return None if bytes_ == line else bytes_
 
 
-@INTERFACE_LINES.register_for(12, family="router")
+@INTERFACE_LINES.register_family(12, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.mtu is not None:
         yield f"mtu {interface.mtu}"
 
 
-@INTERFACE_LINES.register_for(32, family="router")
+@INTERFACE_LINES.register_family(32, family="router")
 def _ip_lines(interface: Interface) -> Iterator[str]:
     if interface.ip_mtu is not None:
         yield f"ip mtu {interface.ip_mtu}"
 
 
-@INTERFACE_LINES.register_for(87, family="router")
+@INTERFACE_LINES.register_family(87, family="router")
 def _ipv6_lines(interface: Interface) -> Iterator[str]:
     if interface.ipv6_mtu is not None:
         yield f"ipv6 mtu {interface.ipv6_mtu}"

@@ -235,7 +235,7 @@ def _port_match(args: Args, side: str) -> PortMatch | None:
     ports = args.values(f"{side}-port", int)
     if not ports:
         return None
-    items = args.ordered()
+    items = args.typed_order()
     first = next(index for index, item in enumerate(items) if item.name == f"{side}-port")
     op = items[first - 1].name
     if op == "range" and ports[0] > ports[1]:
@@ -245,7 +245,7 @@ def _port_match(args: Args, side: str) -> PortMatch | None:
     )
 
 
-@BLOCKS.register_for(68, family="router")
+@BLOCKS.register_family(68, family="router")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name in group_order(device):
         group = device.object_groups[name]

@@ -225,7 +225,7 @@ def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
         raise UnsupportedError(unsupported.TABLES)
     found: dict[Colour, tuple[PoliceAction, ...]] = {}
     colour: Colour | None = None
-    items = args.ordered()
+    items = args.typed_order()
     for index, item in enumerate(items):
         for each in COLOURS:
             if item.name == f"{each}-action":
@@ -306,17 +306,17 @@ def _has_separate_actions(each: PolicyClass) -> bool:
     return police is not None and (police.account is not None or any(map(police.actions, COLOURS)))
 
 
-@CLASS_LINES.register_for(10, family="router")
+@CLASS_LINES.register_family(10, family="router")
 def _first_line(each: PolicyClass, layout: Layout) -> list[str]:
     return _config_lines(each, layout) if _has_separate_actions(each) and not layout.qos.police_last else []
 
 
-@CLASS_LINES.register_for(50, family="router")
+@CLASS_LINES.register_family(50, family="router")
 def _middle_lines(each: PolicyClass, layout: Layout) -> list[str]:
     return [] if _has_separate_actions(each) else _config_lines(each, layout)
 
 
-@CLASS_LINES.register_for(90, family="router")
+@CLASS_LINES.register_family(90, family="router")
 def _last_lines(each: PolicyClass, layout: Layout) -> list[str]:
     return _config_lines(each, layout) if _has_separate_actions(each) and layout.qos.police_last else []
 
@@ -360,7 +360,7 @@ def _action_text(action: PoliceAction) -> str:
 # The data plane's configuration.
 
 
-@ENGINE_CLASS.register_for(20)
+@ENGINE_CLASS.register_family(20)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": None if each.police is None else _engine_police(each.police)}
 
@@ -419,7 +419,7 @@ def _engine_action(action: PoliceAction) -> program_formats.PoliceAction:
 # Show output.
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(80)
+@SHOW_POLICY_MAP_CLASS.register_family(80)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
@@ -429,7 +429,7 @@ def _show_policy_map_lines(
         yield from _listed_police(police, resolved, GENERATIONS[config["generation"]])
 
 
-@SHOW_INTERFACE_CLASS.register_for(30)
+@SHOW_INTERFACE_CLASS.register_family(30)
 def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     police = shown.config.get("police")
     if represents_drop(police):

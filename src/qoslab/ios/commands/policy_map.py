@@ -126,7 +126,7 @@ def _class_position(policy: PolicyMap, args: Args, name: str) -> int:
     return len(present) - 1 if default_is_last else len(present)
 
 
-@BLOCKS.register_for(80)
+@BLOCKS.register_family(80)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (policy_map_block(device, device.policy_maps[name]) for name in policy_order(device))
 
@@ -158,10 +158,10 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
     Later software indents queueing actions and `police` by four blanks, and `random-detect` by five.
     """
     layout = Layout(device.hardware.qos)
-    return [line for lines in CLASS_LINES.functions_for(device.hardware.family) for line in lines(each, layout)]
+    return [line for lines in CLASS_LINES.family_functions(device.hardware.family) for line in lines(each, layout)]
 
 
-@ENGINE.register_for(50)
+@ENGINE.register_family(50)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"policy_maps": {name: _engine_policy_map(device, each) for name, each in device.policy_maps.items()}}
 

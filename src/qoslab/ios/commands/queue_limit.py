@@ -153,14 +153,14 @@ def _threshold_line(each: QueueThreshold) -> str:
     return f"queue-limit {_field_word(each.field)} {value} {limit_text(_engine_limit(each.limit))}"
 
 
-@CLASS_LINES.register_for(60, family="router")
+@CLASS_LINES.register_family(60, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if (limit := each.queue_limit) is not None:
         yield f"{layout.queueing}queue-limit {limit.number}{f' {limit.unit}' if layout.qos.shows_limit_units else ''}"
     yield from (layout.queueing + _threshold_line(threshold) for threshold in each.queue_thresholds)
 
 
-@ENGINE_CLASS.register_for(35)
+@ENGINE_CLASS.register_family(35)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     thresholds: list[program_formats.QueueThreshold] = [
         {"field": threshold.field, "value": threshold.value, "limit": _engine_limit(threshold.limit)}
@@ -195,7 +195,7 @@ def _limit_units(each: PolicyClass) -> Iterator[LimitUnit]:
         yield red.unit or "packets"
 
 
-@POLICY_RULES.register_for(20)
+@POLICY_RULES.register_family(20)
 def _check_units(device: Device, policy: PolicyMap) -> None:
     # [R] One unit in a policy-map, which early detection shares. Recordings of IOS-XE have one in each class.
     by_class = [set(_limit_units(each)) for each in policy.classes]
@@ -204,7 +204,7 @@ def _check_units(device: Device, policy: PolicyMap) -> None:
         raise RejectedError(MIXED_LIMIT_UNITS)
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(40)
+@SHOW_POLICY_MAP_CLASS.register_family(40)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:

@@ -206,7 +206,7 @@ def _configured_queues(device: Device, name: str | None) -> bool:
     return policy is not None and any(each.queueing for part in descendants(device, policy) for each in part.classes)
 
 
-@OUTPUT_RULES.register_for(5)
+@OUTPUT_RULES.register_family(5)
 def _output_rule(device: Device, policy: PolicyMap, interface: Interface) -> None:
     if any(each.queueing for part in descendants(device, policy) for each in part.classes):
         bare = replace(interface, fair_queue=None, service_policy_output=None)
@@ -216,7 +216,7 @@ def _output_rule(device: Device, policy: PolicyMap, interface: Interface) -> Non
 # As printed.
 
 
-@INTERFACE_LINES.register_for(105, family="router")
+@INTERFACE_LINES.register_family(105, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.priority_group is not None:
         yield f"priority-group {interface.priority_group}"
@@ -224,7 +224,7 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield f"custom-queue-list {interface.custom_queue_list}"
 
 
-@BLOCKS.register_for(125, family="router")
+@BLOCKS.register_family(125, family="router")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for priority in sorted(device.priority_lists.values(), key=lambda each: each.number):
         yield [f"priority-list {priority.number} {line}" for line in _priority_lines(priority)]

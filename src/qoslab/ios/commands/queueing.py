@@ -193,25 +193,25 @@ def _bandwidth_text(each: PolicyClass) -> str:
     return f"bandwidth{words.get(bandwidth.unit, ' remaining ratio')} {bandwidth.number}"
 
 
-@CLASS_LINES.register_for(20, family="router")
+@CLASS_LINES.register_family(20, family="router")
 def _priority_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.priority is not None:
         yield layout.queueing + _priority_text(each)
 
 
-@CLASS_LINES.register_for(30, family="router")
+@CLASS_LINES.register_family(30, family="router")
 def _bandwidth_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.bandwidth is not None:
         yield layout.queueing + _bandwidth_text(each) + account.account_text(each.bandwidth.account)
 
 
-@CLASS_LINES.register_for(65, family="router")
+@CLASS_LINES.register_family(65, family="router")
 def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.fair_queue is not None:
         yield layout.queueing + _fair_queue_text(each.fair_queue.queues, each.fair_queue.queue_limit)
 
 
-@ENGINE_CLASS.register_for(40)
+@ENGINE_CLASS.register_family(40)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {
         "fair_queue": None if each.fair_queue is None else _engine_fair_queue(each.fair_queue),
@@ -270,7 +270,7 @@ COMBINATION_WORDS.update(
 )
 
 
-@POLICY_RULES.register_for(10)
+@POLICY_RULES.register_family(10)
 def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map that mixes units or reserves too much, regardless of its interface."""
     given = (getattr(each, ONE_UNIT) for each in policy.classes)
@@ -285,7 +285,7 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
             raise RejectedError(f"{SUM_EXCEEDS} {qos.reservable_percent or 99} percent")
 
 
-@OUTPUT_RULES.register_for(10)
+@OUTPUT_RULES.register_family(10)
 def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> None:
     bps = 1000 * interface_bandwidth_kbps(interface)
     share = interface.max_reserved_bandwidth
@@ -345,7 +345,7 @@ def _check_reserved(
 # Show output.
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(10)
+@SHOW_POLICY_MAP_CLASS.register_family(10)
 def _show_queue_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
@@ -360,7 +360,7 @@ def _show_queue_lines(
         yield f"      Bandwidth {text}{_classic_threshold_text(typed)}" if classic else f"      bandwidth {text}"
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(45)
+@SHOW_POLICY_MAP_CLASS.register_family(45)
 def _show_flow_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
@@ -410,7 +410,7 @@ def _classic_threshold_text(typed: program_formats.PolicyClass) -> str:
     return f" Max Threshold {packets} (packets)"
 
 
-@SHOW_INTERFACE_CLASS.register_for(10)
+@SHOW_INTERFACE_CLASS.register_family(10)
 def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     if shown.qos.separate_queues:
         yield from hqf_queueing_lines(shown.config, shown.counters, shown.qos)

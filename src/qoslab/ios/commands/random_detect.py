@@ -239,7 +239,7 @@ def _group_thresholds(limits: RedThresholds) -> str:
     return f" minimum-thresh {limits.minimum} maximum-thresh {limits.maximum}{probability}"
 
 
-@CLASS_LINES.register_for(80, family="router")
+@CLASS_LINES.register_family(80, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.random_detect is not None:
         # Later software indents it by one blank more.
@@ -247,7 +247,7 @@ def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
         yield from (indent + line for line in red_lines(each.random_detect))
 
 
-@ENGINE_CLASS.register_for(50)
+@ENGINE_CLASS.register_family(50)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"random_detect": None if each.random_detect is None else red_config(each.random_detect)}
 
@@ -284,7 +284,7 @@ COMBINATION_WORDS.update(
 )
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(60)
+@SHOW_POLICY_MAP_CLASS.register_family(60)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:

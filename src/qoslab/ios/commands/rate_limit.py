@@ -153,12 +153,12 @@ def _rate_limit_text(line: RateLimit) -> str:
     return " ".join(filter(None, (*words, str(line.extended_burst), actions)))
 
 
-@INTERFACE_LINES.register_for(25, family="router")
+@INTERFACE_LINES.register_family(25, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     yield from (_rate_limit_text(line) for line in interface.rate_limits)
 
 
-@ENGINE_INTERFACE.register_for(52, family="router")
+@ENGINE_INTERFACE.register_family(52, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     part: program_formats.InterfaceConfigPart = {}
     lines = {
@@ -235,7 +235,7 @@ def _configure_rate_limit_list(session: ConfigSession, args: Args) -> None:
         lists[number] = RateLimitList(number, args.optional("precedence", int), args.optional("bits", int))
 
 
-@BLOCKS.register_for(112, family="router")
+@BLOCKS.register_family(112, family="router")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     lists = sorted(device.rate_limit_lists.values(), key=lambda each: each.number)
     if lists:

@@ -34,12 +34,12 @@ def check_reserved(session: ConfigSession, changed: Interface) -> None:
         check_attachment(session.device, policy, changed, "output")
 
 
-@INTERFACE_LINES.register_for(130)
+@INTERFACE_LINES.register_family(130)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.max_reserved_bandwidth is not None:
         yield f"max-reserved-bandwidth {interface.max_reserved_bandwidth}"
 
 
-@ENGINE_INTERFACE.register_for(50)
+@ENGINE_INTERFACE.register_family(50)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"max_reserved_percent": interface.max_reserved_bandwidth}

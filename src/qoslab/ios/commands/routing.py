@@ -99,7 +99,7 @@ def route_line(route: StaticRoute) -> str:
     return "ip route " + join_with_blanks(part for part in (*parts, route.further or None) if part is not None)
 
 
-@BLOCKS.register_for(100)
+@BLOCKS.register_family(100)
 def _config_block(device: Device) -> Iterator[list[str]]:
     classful = [] if device.ip_classless else ["no ip classless"]
     yield [*classful, *(route_line(route) for route in device.routes if route.prefix.version == 4)]

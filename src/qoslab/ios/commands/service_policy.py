@@ -110,13 +110,13 @@ def _attach(interface: Interface, direction: str, name: str | None) -> None:
         interface.service_policy_output = name
 
 
-@CLASS_LINES.register_for(110)
+@CLASS_LINES.register_family(110)
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.service_policy is not None:
         yield f"  service-policy {each.service_policy}"
 
 
-@INTERFACE_LINES.register_for(150)
+@INTERFACE_LINES.register_family(150)
 def _interface_lines(interface: Interface) -> Iterator[str]:
     if interface.atm:
         return
@@ -126,12 +126,12 @@ def _interface_lines(interface: Interface) -> Iterator[str]:
         yield f"service-policy output {interface.service_policy_output}"
 
 
-@ENGINE_CLASS.register_for(60)
+@ENGINE_CLASS.register_family(60)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"service_policy": each.service_policy}
 
 
-@ENGINE_INTERFACE.register_for(60)
+@ENGINE_INTERFACE.register_family(60)
 def _engine_interface(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {
         "service_policy_input": interface.service_policy_input,
@@ -139,7 +139,7 @@ def _engine_interface(device: Device, interface: Interface) -> program_formats.I
     }
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(90)
+@SHOW_POLICY_MAP_CLASS.register_family(90)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:

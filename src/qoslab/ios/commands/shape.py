@@ -102,7 +102,7 @@ def _configure_max_buffers(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, shape_buffers=packets))
 
 
-@CLASS_LINES.register_for(40, family="router")
+@CLASS_LINES.register_family(40, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.shape is not None:
         amounts = "".join(f" {burst_text(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
@@ -112,7 +112,7 @@ def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
         yield f"{layout.queueing}shape max-buffers {each.shape_buffers}"
 
 
-@ENGINE_CLASS.register_for(30)
+@ENGINE_CLASS.register_family(30)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     shape = each.shape
     if shape is None:
@@ -134,13 +134,13 @@ def _engine_burst(burst: Amount | None) -> program_formats.ShapeBurst | None:
     return {"ms": burst.number} if burst.unit == "ms" else {"bits": burst.number}
 
 
-@INPUT_RULES.register_for(10)
+@INPUT_RULES.register_family(10)
 def _refuse_input_shaper(each: PolicyClass) -> None:
     if each.shape is not None:
         raise RejectedError(SHAPE_OUTPUT_ONLY)
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(30)
+@SHOW_POLICY_MAP_CLASS.register_family(30)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:

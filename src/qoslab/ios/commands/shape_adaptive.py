@@ -47,6 +47,6 @@ def _configure_shape_adaptive(session: ConfigSession, args: Args) -> None:
     session.remarks.append(line)
 
 
-@CLASS_LINES.register_for(45, family="router")
+@CLASS_LINES.register_family(45, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (layout.queueing + line.text for line in sorted(each.inert, key=lambda line: line.key))

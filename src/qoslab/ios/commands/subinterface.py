@@ -69,13 +69,13 @@ def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
     interface.vlan, interface.native = vlan, native
 
 
-@INTERFACE_LINES.register_for(20, family="router")
+@INTERFACE_LINES.register_family(20, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.vlan is not None:
         yield f"encapsulation dot1Q {interface.vlan}{' native' if interface.native else ''}"
 
 
-@ENGINE_INTERFACE.register_for(70, family="router")
+@ENGINE_INTERFACE.register_family(70, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     parts = {
         each.name: _subinterface_part(device, each, each.vlan, interface)
@@ -101,7 +101,7 @@ def _subinterface_part(
     return cast("program_formats.SubinterfaceConfig", part | more)
 
 
-@OUTPUT_RULES.register_for(5, family="router")
+@OUTPUT_RULES.register_family(5, family="router")
 def _check_shaper_above_queues(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse a queueing policy without a shaper above its queues: a subinterface has no separate line."""
     if interface.parent is None or interface.atm:
@@ -112,7 +112,7 @@ def _check_shaper_above_queues(device: Device, policy: PolicyMap, interface: Int
             raise RejectedError(HIERARCHY_NEEDS_SHAPER if found.of == "queueing_child" else NOT_ON_SUBINTERFACES)
 
 
-@ATTACH_RULES.register_for(10, family="router")
+@ATTACH_RULES.register_family(10, family="router")
 def _check_port_and_subinterface(device: Device, interface: Interface, direction: str) -> None:
     """Refuse policies on both a port and one of its subinterfaces.
 

@@ -94,7 +94,7 @@ USUAL_BUFFER = 4096
 )
 def _configure_logging_console(session: ConfigSession, args: Args) -> None:
     level = next((word for word in args.keywords if word in _SEVERE), None)
-    session.device.logging_console = not args.negated
+    session.device.logging_console = not args.is_negated
     session.device.logging_console_level = None if args.unset or level == USUAL_SEVERITY else level
 
 
@@ -184,7 +184,7 @@ def _register_ip_flag(word: str, attribute: str, text: str, requires: frozenset[
     """Register `ip WORD`, which is on by default."""
 
     def handler(session: ConfigSession, args: Args) -> None:
-        setattr(session.device, attribute, not args.negated)
+        setattr(session.device, attribute, not args.is_negated)
 
     CONFIG.add("config", f"ip {word}", no=True, requires=requires, help={**_IP, word: text})(handler)
 
@@ -207,7 +207,7 @@ _register_ip_flag("subnet-zero", "ip_subnet_zero", "Allow 'subnet zero' subnets"
     },
 )
 def _configure_domain_lookup(session: ConfigSession, args: Args) -> None:
-    session.device.domain_lookup = not args.negated
+    session.device.domain_lookup = not args.is_negated
 
 
 @CONFIG.add(
@@ -267,36 +267,36 @@ def _set_banner(device: Device, kind: str, text: str | None) -> None:
         device.banners[kind] = text
 
 
-@BLOCKS.register_for(RANKS["services"])
-def _heading(device: Device) -> Iterator[list[str]]:
+@BLOCKS.register_family(RANKS["services"])
+def _heading_lines(device: Device) -> Iterator[list[str]]:
     timestamps = [f"service timestamps {kind} {device.timestamps[kind]}" for kind in sorted(device.timestamps)]
     yield [f"version {device.hardware.version}", *timestamps, *inert_lines_of_rank(device, RANKS["services"])]
     yield [f"hostname {device.hostname}"]
 
 
-@BLOCKS.register_for(13)
+@BLOCKS.register_family(13)
 def _logging_block(device: Device) -> Iterator[list[str]]:
-    yield _logging(device)
+    yield _logging_lines(device)
 
 
-@BLOCKS.register_for(15)
+@BLOCKS.register_family(15)
 def _ip_block(device: Device) -> Iterator[list[str]]:
     yield _ip_services(device)
 
 
-@BLOCKS.register_for(66)
+@BLOCKS.register_family(66)
 def _user_lines(device: Device) -> Iterator[list[str]]:
     yield [_find_user(device, name) for name in sorted(device.users)]
 
 
-@BLOCKS.register_for(130)
+@BLOCKS.register_family(130)
 def _banner_block(device: Device) -> Iterator[list[str]]:
     banners = device.banners | ({} if device.banner_motd is None else {"motd": device.banner_motd})
     for kind, text in sorted(banners.items()):
         yield f"banner {kind} {PRINTED_DELIMITER}{text}{PRINTED_DELIMITER}".split("\n")
 
 
-def _logging(device: Device) -> list[str]:
+def _logging_lines(device: Device) -> list[str]:
     level = "" if device.logging_buffered_level is None else f" {device.logging_buffered_level}"
     lines = [] if device.logging_buffered is None else [f"logging buffered {device.logging_buffered}{level}"]
     if not device.logging_console:

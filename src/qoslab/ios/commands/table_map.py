@@ -99,7 +99,7 @@ def _configure_default(session: ConfigSession, args: Args) -> None:
     session.device.table_maps[table.name] = replace(table, default=default)
 
 
-@BLOCKS.register_for(65)
+@BLOCKS.register_family(65)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name in sorted(device.table_maps):
         table = device.table_maps[name]
@@ -135,12 +135,12 @@ def _set_from_text(field: str, source: str, table: str | None) -> str:
     return words if table is None else f"{words} table {table}"
 
 
-@CLASS_LINES.register_for(101, family="router")
+@CLASS_LINES.register_family(101, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (f"  set {_set_from_text(mark.field, mark.source, mark.table)}" for mark in each.marks_from)
 
 
-@SHOW_POLICY_MAP_CLASS.register_for(71)
+@SHOW_POLICY_MAP_CLASS.register_family(71)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _show_policy_map_lines(
         yield f"      set {_set_from_text(action['field'], action['source'], action.get('table'))}"
 
 
-@SHOW_INTERFACE_CLASS.register_for(21)
+@SHOW_INTERFACE_CLASS.register_family(21)
 def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     if shown.counters["map"]:
         if not shown.counters["set"]:

@@ -75,7 +75,7 @@ def _parse_shaper(args: Args, number: int | None) -> Shaper:
     )
 
 
-@INTERFACE_LINES.register_for(35, family="router")
+@INTERFACE_LINES.register_family(35, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     for each in interface.shapers:
         subject = "rate" if each.access_list is None else f"group {each.access_list}"

@@ -24,12 +24,12 @@ def _configure_tx_ring_limit(session: ConfigSession, args: Args) -> None:
     session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
 
 
-@INTERFACE_LINES.register_for(90)
+@INTERFACE_LINES.register_family(90)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.tx_ring_limit is not None and not interface.atm:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
 
 
-@ENGINE_INTERFACE.register_for(20)
+@ENGINE_INTERFACE.register_family(20)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"tx_ring_limit": interface.tx_ring_limit}

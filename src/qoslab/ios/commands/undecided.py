@@ -27,7 +27,7 @@ def _register(family: CommandFamily, row: str) -> None:
     def handler(session: ConfigSession, args: Args) -> None:
         criterion = _undecided_criterion(args)
         change_match(session, args, criterion)
-        if criterion.undecided and not args.unset:
+        if criterion.is_undecided and not args.unset:
             text, name = full_line_text(args), session.class_map.name
             about = f"class {name}: {family.subject}; no packet matches"
             session.remarks.append(InertLine(text, text, about, family.rank, undecided=True))

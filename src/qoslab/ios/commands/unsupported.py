@@ -24,7 +24,7 @@ def _register(refused: CommandFamily, row: str) -> None:
     text = row.lstrip(">")
 
     def handler(session: ConfigSession, args: Args) -> None:
-        if row.startswith(">") and not args.negated:
+        if row.startswith(">") and not args.is_negated:
             session.skip_block()
         raise UnsupportedError(refused.subject)
 

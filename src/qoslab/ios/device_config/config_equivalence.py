@@ -48,8 +48,8 @@ def configuration_differences(
         generations = generations[:1]
     found = []
     for each in generations:
-        comparison = _ConfigurationComparison.of(asked, running, before, family, each)
-        found.append((comparison.not_understood, list(comparison.find_differences())))
+        comparison = _ConfigurationComparison.from_configurations(asked, running, before, family, each)
+        found.append((comparison.unread_lines, list(comparison.find_differences())))
     return min(found, key=lambda each: (each[0], len(each[1])))[1]
 
 
@@ -63,7 +63,7 @@ class _ConfigurationComparison:
     """The requested lines, with one blank between words."""
 
     @classmethod
-    def of(
+    def from_configurations(
         cls, asked: str, running: str, before: str | None, family: str, generation: Generation
     ) -> _ConfigurationComparison:
         hardware = described_hardware(running, family, generation)
@@ -76,7 +76,7 @@ class _ConfigurationComparison:
         return cls(wanted, present, frozenset(map(normalise_blanks, asked.splitlines())))
 
     @property
-    def not_understood(self) -> int:
+    def unread_lines(self) -> int:
         return len(self.wanted.unread) + len(self.present.unread)
 
     def find_differences(self) -> Iterator[str]:
@@ -87,7 +87,9 @@ class _ConfigurationComparison:
             return
         found = [
             *self._differences_below(
-                (), _BlockPair.of(wanted, self.wanted.device), _BlockPair.of(present, self.present.device)
+                (),
+                _BlockPair.from_lines(wanted, self.wanted.device),
+                _BlockPair.from_lines(present, self.present.device),
             )
         ]
         if not found and (wanted.banner_motd, wanted.banners) != (present.banner_motd, present.banners):
@@ -128,7 +130,9 @@ class _ConfigurationComparison:
                 continue
             if has.line != block.line:
                 yield _difference_sentence(place, asked_line, present.line(key))
-            yield from self._differences_below((*place, block_name(key)), wanted.below(key), present.below(key))
+            yield from self._differences_below(
+                (*place, block_name(key)), wanted.block_below(key), present.block_below(key)
+            )
         for key, block in present.plain.children.items():
             if key not in wanted.plain.children:
                 yield _difference_sentence(place, "", present.line(key) or block.line)
@@ -163,14 +167,14 @@ class _BlockPair:
     typed: ConfigurationBlock
 
     @classmethod
-    def of(cls, spelled: Device, device: Device) -> _BlockPair:
+    def from_lines(cls, spelled: Device, device: Device) -> _BlockPair:
         return cls(configuration_tree(spelled), configuration_tree(device))
 
     def line(self, key: str) -> str:
         """Return a line below this block, as typed if possible."""
         return self.typed.children.get(key, self.plain.children[key]).line
 
-    def below(self, key: str) -> _BlockPair:
+    def block_below(self, key: str) -> _BlockPair:
         return _BlockPair(self.plain.children[key], self.typed.children.get(key, self.plain.children[key]))
 
 

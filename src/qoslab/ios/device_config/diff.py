@@ -128,7 +128,7 @@ def configuration_tree(device: Device) -> ConfigurationBlock:
         else:
             path[-1] = (session.position.mode, path[-1][1])
         # The text of a banner, and the unparsed block below an inert line.
-        while session.collecting or (session.position.mode == INERT and lines[0].startswith(" ")):
+        while session.is_collecting_banner or (session.position.mode == INERT and lines[0].startswith(" ")):
             block.text.append(lines.pop(0))
             session.execute(block.text[-1])
     return root

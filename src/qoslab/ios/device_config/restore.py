@@ -127,9 +127,9 @@ class _TouchedLines:
 
     def has(self, keys: Sequence[str]) -> bool:
         """Return whether the line with these keys, outermost first, or a parent of it, was changed."""
-        return bool(keys) and (keys[0] in self.whole or self.below(keys[0]).has(keys[1:]))
+        return bool(keys) and (keys[0] in self.whole or self.lines_below(keys[0]).has(keys[1:]))
 
-    def below(self, key: str) -> _TouchedLines:
+    def lines_below(self, key: str) -> _TouchedLines:
         return self.parts.get(key, _NOTHING)
 
     @property
@@ -172,7 +172,7 @@ def _tree_difference(one: ConfigurationBlock, other: ConfigurationBlock) -> _Tou
 def _merge_touched(one: _TouchedLines, other: _TouchedLines) -> _TouchedLines:
     whole = one.whole | other.whole
     keys = (one.parts.keys() | other.parts.keys()) - whole
-    return _TouchedLines(whole, {key: _merge_touched(one.below(key), other.below(key)) for key in keys})
+    return _TouchedLines(whole, {key: _merge_touched(one.lines_below(key), other.lines_below(key)) for key in keys})
 
 
 # Block or table of lines that the model does not accept.
@@ -277,7 +277,7 @@ def _merge_trees(was: ConfigurationBlock, now: ConfigurationBlock, touched: _Tou
         if key in touched.whole:
             kept = mine
         elif mine is not None and theirs is not None:
-            kept = _merge_trees(mine, theirs, touched.below(key))
+            kept = _merge_trees(mine, theirs, touched.lines_below(key))
         else:
             kept = theirs
         if kept is not None:

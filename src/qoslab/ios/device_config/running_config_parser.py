@@ -111,7 +111,7 @@ class ConfigurationReading:
         self._index()
         return self._by_owner.get(name, [])
 
-    def line_of(self, *names: str, command: str = "") -> int:
+    def line_number(self, *names: str, command: str = "") -> int:
         """Return the line of a policy-map or of its class, or its last line that begins with a command; or 0."""
         self._index()
         own = self._by_names.get(names, [])
@@ -201,16 +201,16 @@ def likely_hardware(text: str, family: str) -> Hardware:
 
 def read_running(text: str, hardware: Hardware) -> ConfigurationReading:
     """Read a running configuration by its blocks: indented lines belong to the line above them."""
-    return read_onto(Device(hardware), text)
+    return read_into(Device(hardware), text)
 
 
-def read_onto(device: Device, text: str) -> ConfigurationReading:
+def read_into(device: Device, text: str) -> ConfigurationReading:
     """Read a running configuration into `device`, which is changed."""
     reading = ConfigurationReading(device)
     session = ConfigSession(reading.device)
     above: list[_OpenBlock] = []
-    for number, line in _numbered_lines(text, lambda: session.collecting):
-        if session.collecting:
+    for number, line in _numbered_lines(text, lambda: session.is_collecting_banner):
+        if session.is_collecting_banner:
             session.execute(line)
             continue
         depth = len(line) - len(line.lstrip())
@@ -305,9 +305,9 @@ def enter_lines(reading: ConfigurationReading, text: str) -> None:
     session = ConfigSession(reading.device)
     indented = any(line.startswith(" ") for line in text.splitlines())
     refused: _OpenBlock | None = None
-    for number, line in _numbered_lines(text, lambda: session.collecting):
+    for number, line in _numbered_lines(text, lambda: session.is_collecting_banner):
         depth = len(line) - len(line.lstrip())
-        if session.collecting:
+        if session.is_collecting_banner:
             session.execute(line)
             continue
         if refused is not None and depth > refused.depth:
@@ -331,15 +331,15 @@ def enter_lines(reading: ConfigurationReading, text: str) -> None:
         session.finished = False
 
 
-def read_typed(reading: ConfigurationReading, text: str) -> None:
+def read_typed_lines(reading: ConfigurationReading, text: str) -> None:
     """Execute lines without indentation on top of `reading`, as typed at the prompt of a router.
 
     The commands determine the mode. Lines of an unknown block are collected as unread up to the next global command.
     """
     session = ConfigSession(reading.device)
     lost = ""
-    for number, line in _numbered_lines(text, lambda: session.collecting):
-        if session.collecting:
+    for number, line in _numbered_lines(text, lambda: session.is_collecting_banner):
+        if session.is_collecting_banner:
             session.execute(line)
             continue
         line = line.strip()

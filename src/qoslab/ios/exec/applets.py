@@ -21,7 +21,7 @@ _HEADING = "No.  Class     Type    Event Type          Trap  Time Registered    
     },
 )
 async def _show_registered(session: ExecSession, args: Args) -> str:
-    at = session.environment.registered
+    at = session.environment.applet_registrations
     shown = ""
     for number, (name, applet) in enumerate(countdown_applets(session.device).items(), 1):
         when = f"{at[name]:%a %b} {at[name].day} {at[name]:%H:%M:%S %Y}" if name in at else ""

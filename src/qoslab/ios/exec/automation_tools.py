@@ -128,7 +128,7 @@ def _flash_listing(session: ExecSession) -> str:
     return (
         NO_FLASH
         if size is None
-        else automation_tools.directory_listing(files, where, size[0], session.environment.now())
+        else automation_tools.directory_listing(files, where, size[0], session.environment.current_time())
     )
 
 
@@ -139,7 +139,7 @@ def _file_listing(session: ExecSession, url: str, name: str) -> str:
         return f"%Error opening {url} (No such file or directory)\n"
     total = size[0]
     return automation_tools.directory_listing(
-        {name: len(text.encode())}, url, total, session.environment.now(), size[1]
+        {name: len(text.encode())}, url, total, session.environment.current_time(), size[1]
     )
 
 
@@ -191,5 +191,5 @@ def _saved_configuration(session: ExecSession) -> dict[str, int]:
 
 def _nvram_listing(session: ExecSession) -> str:
     return automation_tools.directory_listing(
-        _saved_configuration(session), "nvram:/", NVRAM_BYTES, session.environment.now()
+        _saved_configuration(session), "nvram:/", NVRAM_BYTES, session.environment.current_time()
     )

@@ -47,7 +47,7 @@ async def _show_aggregated(session: ExecSession, args: Args) -> str:
 @EXEC.add(ANY_MODE, "show ip sla summary", help=_HELP)
 async def _show_summary(session: ExecSession, args: Args) -> str:
     router = session.environment
-    return show_summary(session.device.ip_sla, (await router.ip_sla())["operations"], router.now())
+    return show_summary(session.device.ip_sla, (await router.ip_sla())["operations"], router.current_time())
 
 
 @EXEC.add(ANY_MODE, "show ip sla configuration [<number:1-2147483647>]", help=_HELP)

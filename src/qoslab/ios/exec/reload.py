@@ -41,7 +41,7 @@ async def _schedule_reload(session: ExecSession, args: Args) -> None:
     environment = session.environment
     after = timedelta(minutes=minutes)
     session.terminal.write(
-        f"Reload scheduled for {moment_text(environment.now() + after)} (in {duration_in_words(after)})\n"
+        f"Reload scheduled for {moment_text(environment.current_time() + after)} (in {duration_in_words(after)})\n"
     )
     session.terminal.write("Proceed with reload? [confirm]")
     if await session.terminal.read_confirmation():
@@ -50,7 +50,7 @@ async def _schedule_reload(session: ExecSession, args: Args) -> None:
 
 @EXEC.add(PRIVILEGED, "reload cancel", help=_RELOAD)
 async def _cancel(session: ExecSession, args: Args) -> str:
-    if session.environment.reload_at is None:
+    if session.environment.reload_time is None:
         return "%No reload is scheduled\n"
     session.environment.reload_after(None)
     return "\n\n***\n*** --- SHUTDOWN ABORTED ---\n***\n\n"
@@ -58,10 +58,10 @@ async def _cancel(session: ExecSession, args: Args) -> str:
 
 @EXEC.add(PRIVILEGED, "show reload", help={"reload": "Scheduled reload information"})
 async def _show_reload(session: ExecSession, args: Args) -> str:
-    at = session.environment.reload_at
+    at = session.environment.reload_time
     if at is None:
         return "No reload is scheduled.\n"
-    return f"Reload scheduled for {moment_text(at)} (in {duration_in_words(at - session.environment.now())})\n"
+    return f"Reload scheduled for {moment_text(at)} (in {duration_in_words(at - session.environment.current_time())})\n"
 
 
 async def _offer_to_save(session: ExecSession) -> None:

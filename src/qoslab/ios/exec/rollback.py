@@ -164,7 +164,7 @@ async def _configure_with_timer(session: ExecSession, args: Args) -> str:
 
 @EXEC.add(PRIVILEGED, f"configure revert timer <minutes:1-{MAX_MINUTES}>", help=_TIMER)
 async def _renew_timer(session: ExecSession, args: Args) -> str:
-    if session.environment.revert_at is None:
+    if session.environment.rollback_time is None:
         return "%No Rollback Confirmed Change pending\n"
     session.environment.revert_after(60.0 * args.value("minutes", int))
     return ""
@@ -172,7 +172,7 @@ async def _renew_timer(session: ExecSession, args: Args) -> str:
 
 @EXEC.add(PRIVILEGED, "configure revert now", help=_TIMER)
 async def _revert_now(session: ExecSession, args: Args) -> str:
-    if session.environment.revert_at is None:
+    if session.environment.rollback_time is None:
         return "%No Rollback Confirmed Change pending\n"
     await session.environment.revert()
     return ""
@@ -180,7 +180,7 @@ async def _revert_now(session: ExecSession, args: Args) -> str:
 
 @EXEC.add(PRIVILEGED, "configure confirm", help=_TIMER)
 async def _execute_confirm(session: ExecSession, args: Args) -> str:
-    if session.environment.revert_at is None:
+    if session.environment.rollback_time is None:
         return "%No Rollback Confirmed Change pending\n"
     session.environment.revert_after(None)
     return ""
@@ -192,10 +192,10 @@ async def _execute_confirm(session: ExecSession, args: Args) -> str:
     help={**_DIFFERENCES, "rollback": "Rollback information", "timer": "Rollback timer"},
 )
 async def _show_timer(session: ExecSession, args: Args) -> str:
-    at = session.environment.revert_at
+    at = session.environment.rollback_time
     if at is None:
         return "%No Rollback Confirmed Change pending\n"
-    now = session.environment.now()
+    now = session.environment.current_time()
     return (
         f"Time configured: Rollback at {moment_text(at)}\nTimer type: absolute timer\nTime left: "
         f"{duration_in_words(at - now)}\n"

@@ -8,7 +8,7 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.exec.automation_tools import flash_bytes, nvram_bytes
 from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show import services
-from qoslab.ios.show.ip import show_ip_route_of, show_ip_route_summary
+from qoslab.ios.show.ip import show_ip_route_address, show_ip_route_summary
 
 
 @EXEC.add(ANY_MODE, "show cdp", help={"cdp": "CDP information"})
@@ -86,4 +86,4 @@ async def _show_route_summary(session: ExecSession, args: Args) -> str:
     help={"route": "IP routing table", "address": "Network to display information about"},
 )
 async def _show_route_of(session: ExecSession, args: Args) -> str:
-    return show_ip_route_of(await session.environment.routes(), args.value("address", IPv4Address))
+    return show_ip_route_address(await session.environment.routes(), args.value("address", IPv4Address))

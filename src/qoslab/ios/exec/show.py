@@ -42,7 +42,7 @@ async def _show_version(session: ExecSession, args: Args) -> str:
     help={"clock": "Display the system clock", "detail": "Display detailed information"},
 )
 async def _show_clock(session: ExecSession, args: Args) -> str:
-    return show_clock(session.environment.now()) + ("No time source\n" if "detail" in args else "")
+    return show_clock(session.environment.current_time()) + ("No time source\n" if "detail" in args else "")
 
 
 @EXEC.add(
@@ -74,7 +74,7 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             interface,
             router.chassis,
             ports.get(interface.parent),
-            cleared_text(router.now(), router.cleared(name)),
+            cleared_text(router.current_time(), router.counters_cleared_at(name)),
             kbit,
         )
         if interface.parent is not None
@@ -83,8 +83,8 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             chassis=router.chassis,
             port=ports.get(name),
             counters=counters[name] if name in ports else unwired_counters(interface, router.chassis),
-            now=router.now(),
-            cleared=router.cleared(name),
+            now=router.current_time(),
+            cleared=router.counters_cleared_at(name),
             activity=activity[name],
             qos=device.hardware.qos,
             kbit=kbit,

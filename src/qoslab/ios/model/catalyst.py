@@ -161,7 +161,7 @@ class SwitchPort:
         return self.native_vlan if self.mode == "trunk" else self.access_vlan
 
     @property
-    def trusted(self) -> TrustState | None:
+    def effective_trust(self) -> TrustState | None:
         """The effective trust: none if it depends on a phone, since a lab has none."""
         return None if self.trust_device else self.trust
 

@@ -262,7 +262,7 @@ class AccessList:
     """
 
     @property
-    def numbered(self) -> bool:
+    def is_numbered(self) -> bool:
         """True if its name is a number."""
         return self.name.isdigit()
 

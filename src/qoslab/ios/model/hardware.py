@@ -39,11 +39,11 @@ class Software(Protocol):
         """Build, such as fc2."""
 
     @property
-    def copyright_to(self) -> int:
+    def copyright_year(self) -> int:
         """Last year of the copyright."""
 
     @property
-    def compiled(self) -> str:
+    def compilation_note(self) -> str:
         """Date and author of the compilation."""
 
     @property

@@ -58,7 +58,7 @@ class Criterion:
     maximum: int | None = None
 
     @property
-    def undecided(self) -> bool:
+    def is_undecided(self) -> bool:
         """True if the criterion refers to a property that no packet of a lab has, so that no packet matches."""
         return (self.type == "unseen" and self.name != NO_PACKET_CRITERION) or (
             self.type == "protocol" and self.name not in PROTOCOLS and self.name not in DECIDABLE_PROTOCOLS

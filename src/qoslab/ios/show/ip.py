@@ -74,7 +74,7 @@ def _classful_network(prefix: IPv4Network) -> IPv4Network:
     return prefix if prefix.prefixlen <= length else prefix.supernet(new_prefix=length)
 
 
-def show_ip_route_of(routes: Sequence[RouteEntry], address: IPv4Address) -> str:
+def show_ip_route_address(routes: Sequence[RouteEntry], address: IPv4Address) -> str:
     """Return `show ip route A.B.C.D`: the route for an address; the default route does not count."""
     fits = [each for each in routes if isinstance(each.prefix, IPv4Network) and address in each.prefix]
     found = [each for each in fits if each.prefix != _ANYWHERE]

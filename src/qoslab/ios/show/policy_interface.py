@@ -103,7 +103,7 @@ class _PolicyPrinter:
         )
         yield f"{body}{self.interval} offered rate {offered} bps, drop rate {dropped} bps"
         yield from (body + line for line in self._print_matches(counters))
-        for part in SHOW_INTERFACE_CLASS.functions_for("router"):
+        for part in SHOW_INTERFACE_CLASS.family_functions("router"):
             # An empty line is indented by later software only.
             yield from (
                 body + line if line or self.padded else ""

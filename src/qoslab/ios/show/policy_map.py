@@ -34,7 +34,7 @@ def show_policy_map(
                 # The engine adds class-default.
                 continue
             lines.append(f"    Class {entry['name']}")
-            for part in SHOW_POLICY_MAP_CLASS.functions_for("router"):
+            for part in SHOW_POLICY_MAP_CLASS.family_functions("router"):
                 lines += part(config, typed[entry["name"]], entry)
     return "".join(line + "\n" for line in lines)
 

@@ -29,10 +29,10 @@ def show_version(
         f"Cisco IOS Software{train}, {chassis.software_family} Software ({chassis.image}), Version {software.version},"
         f" RELEASE SOFTWARE ({software.build})",
         "Technical Support: http://www.cisco.com/techsupport",
-        f"Copyright (c) 1986-{software.copyright_to} by Cisco Systems, Inc.",
-        f"Compiled {software.compiled}",
+        f"Copyright (c) 1986-{software.copyright_year} by Cisco Systems, Inc.",
+        f"Compiled {software.compilation_note}",
         "",
-        *(() if xe is None else (*_xe_copyright(software.copyright_to), "")),
+        *(() if xe is None else (*_xe_copyright(software.copyright_year), "")),
         f"ROM: {chassis.bootstrap}",
         *chassis.rom_lines,
         "",

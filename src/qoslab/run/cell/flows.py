@@ -15,9 +15,9 @@ from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow, Topology
 from qoslab.model.instants import observation_time as moment_during
 from qoslab.model.units import Duration
-from qoslab.platforms import routers_of
+from qoslab.platforms import router_names
 from qoslab.results import Cell, FlowRecord
-from qoslab.results.file_access import writing
+from qoslab.results.file_access import convert_write_errors
 from qoslab.run.protocols import RemoteProcess, RunningLab
 from qoslab.schema.devices import configured_devices
 from qoslab.schema.packet_routes import path_faults
@@ -74,7 +74,7 @@ def unreachable_reason(cell: Cell, flow: Flow) -> str:
     """Return why packets of a flow, or their answers, cannot arrive by the configurations: `no route from …`."""
     files = cell.files()
     experiment = files.experiment()
-    devices = configured_devices(experiment, files.configurations(routers_of(experiment.topology)))
+    devices = configured_devices(experiment, files.configurations(router_names(experiment.topology)))
     ways = traffic_paths(experiment, experiment.arm(cell.arm), devices)
     faults = path_faults(way for each in ways if each.description == f'traffic "{flow.name}"' for way in each.paths)
     return "; ".join(fault.reason for fault in faults)
@@ -114,9 +114,9 @@ class RunningFlow:
     def _start(self, node: str, argv: Sequence[str], side: str, at_ns: int | None = None) -> _FlowSide:
         stdout = self._cell.traffic(self.flow.name, side, self._tool.suffix)
         stderr = self._cell.traffic(self.flow.name, side, "err")
-        with writing(stdout):
+        with convert_write_errors(stdout):
             stdout.parent.mkdir(parents=True, exist_ok=True)
-        with writing(stdout):
+        with convert_write_errors(stdout):
             process = self._lab.host(node).start(argv, stdout=stdout, stderr=stderr, at_ns=at_ns)
         return _FlowSide(process, stdout, stderr)
 
@@ -161,7 +161,7 @@ class RunningFlow:
         self._deadline = at_ns / 1e9 + self.commands.deadline_s
         self._watched_until = at_ns / 1e9 + CONNECT_WAIT_S
 
-    def late_s(self, at_ns: int) -> float:
+    def start_lateness_s(self, at_ns: int) -> float:
         """Return how late its client started, in seconds, as far as known."""
         began_ns = None if self._client is None else self._client.process.began_ns()
         return 0.0 if began_ns is None else (began_ns - at_ns) / 1e9
@@ -305,7 +305,7 @@ def run_flows(
                 at_ns = int(start * 1e9) + flow.flow.start_after.ns
                 flow.start_client(at_ns)
                 if flow is first:
-                    began(start + flow.late_s(at_ns))
+                    began(start + flow.start_lateness_s(at_ns))
                 running.append(flow)
             if elapsed >= moment.seconds:
                 watcher.start()

@@ -109,7 +109,7 @@ class CellJournal:
         if reason not in self._reasons:
             self._reasons.append(reason)
 
-    def record_late(self, reasons: Iterable[str]) -> None:
+    def record_lateness(self, reasons: Iterable[str]) -> None:
         """Record reasons why the values are invalid: the machine lacked time."""
         for reason in reasons:
             self.record_invalid(reason)
@@ -128,7 +128,7 @@ class CellJournal:
 
     def observations(self, moment: Stage | Trigger) -> Iterator[Observation]:
         """Yield the show commands for a trigger; warn for each router without a command line."""
-        for observation in self.task.experiment.observations_of(self.task.arm):
+        for observation in self.task.experiment.arm_observations(self.task.arm):
             if moment not in observation.moments:
                 continue
             if observation.node in self._command_lines:
@@ -155,7 +155,7 @@ class CellJournal:
         if CONFIGURATION.match(observation.command):
             # A parser separates a secret from its line, and the secret could no longer be recognised.
             data = {"unparsed": "a configuration, with its secrets removed"}
-        self.cell.write(base.with_name(base.name + ".txt"), KNOWN.masked(raw))
+        self.cell.write(base.with_name(base.name + ".txt"), KNOWN.mask(raw))
         self.cell.write_json(base.with_name(base.name + ".json"), _mask_secrets(data))
         file = str(base.relative_to(self.cell.path))
         before, after = (None if each is None else datetime.fromtimestamp(each / 1e9, UTC) for each in between_ns)
@@ -183,7 +183,7 @@ class CellJournal:
         from qoslab.analysis import conservation
 
         try:
-            disagreements = conservation.disagreements_of(self.cell.files(), self.record(), self.task.experiment)
+            disagreements = conservation.counter_disagreements(self.cell.files(), self.record(), self.task.experiment)
         except QoslabError as error:
             disagreements = [f"the counters cannot be read: {error.message}"]
         self.findings.disagreeing = bool(disagreements)
@@ -235,7 +235,7 @@ class CellJournal:
 def _mask_secrets(data: Any) -> Any:
     """Return parsed output with the secrets in its texts masked."""
     if isinstance(data, str):
-        return KNOWN.masked(data)
+        return KNOWN.mask(data)
     if isinstance(data, Mapping):
         return {key: _mask_secrets(value) for key, value in data.items()}
     return [_mask_secrets(each) for each in data] if isinstance(data, list | tuple) else data

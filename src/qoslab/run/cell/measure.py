@@ -17,7 +17,7 @@ from qoslab.lab_kinds.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OB
 from qoslab.model.experiment import Stage
 from qoslab.model.instants import counter_reading_times, traffic_time
 from qoslab.model.steps import TRAFFIC
-from qoslab.platforms import has_kernel, hosts_of, routers_of
+from qoslab.platforms import has_kernel, host_names, router_names
 from qoslab.platforms.tcp import settings_without_effect
 from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.clock_checks import HostClocks, MachineClocks
@@ -28,7 +28,7 @@ from qoslab.run.cell.observing import Observe, observe_all
 from qoslab.run.cell.pace import packet_directions, sender_precisions, time_dependent_upstreams
 from qoslab.run.cell.periodic_show import ShowSampler
 from qoslab.run.cell.probes import CellProbes, Enter, Setting, reserved_ports
-from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
+from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, reset_counters
 from qoslab.run.cell.triggers import TriggerThreads
 from qoslab.run.devices.collector import RouterAnswer
 from qoslab.run.events import RunInterrupted
@@ -71,7 +71,7 @@ class CellRun:
         self._experiment = journal.task.experiment
         self._arm = journal.task.arm
         self._demand = journal.task.demand
-        self._data_planes = tuple(name for name in routers_of(self._experiment.topology) if name in lab.data_planes)
+        self._data_planes = tuple(name for name in router_names(self._experiment.topology) if name in lab.data_planes)
         self._kernels = tuple(name for name, node in self._experiment.topology.nodes.items() if has_kernel(node))
         """Routers whose kernel forwards, with queues that are emptied before the traffic."""
         self._traffic_s = traffic_time(self._experiment, self._arm).seconds
@@ -122,7 +122,7 @@ class CellRun:
             self._lab.host(host).apply_tcp(profile, answers=answers)
         for router in self._data_planes:
             self._keep_engine_configuration(router)
-        start_afresh(self._lab, (*self._data_planes, *self._lab.lines), self._kernels)
+        reset_counters(self._lab, (*self._data_planes, *self._lab.lines), self._kernels)
 
     def _measure(
         self, running: ExitStack, sampler: CounterSampler, readings: ShowSampler, traffic_is_over: Callable[[], None]
@@ -135,7 +135,7 @@ class CellRun:
         flows = self._prepare_flows(running)
         probes = self._prepare_probes(running)
         self._keep_host_counters(0)
-        hosts = hosts_of(self._experiment.topology)
+        hosts = host_names(self._experiment.topology)
         cards = NicCounters(self._lab, self._experiment.topology, hosts)
         triggered = TriggerThreads(self._lab, self._data_planes, self._journal, self._commands.observe)
 
@@ -171,9 +171,9 @@ class CellRun:
         self._warn_of_ignored_settings()
         cards.keep(self.cell)
         found.cpu_s = load.seconds
-        self._keep_results(results)
+        self._record_results(results)
         found.host_clocks = host_clocks.changes_until_now()
-        found.polling = readings.keep()
+        found.polling = readings.save_readings()
         triggered.keep()
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
@@ -201,17 +201,17 @@ class CellRun:
     def _prepare_flows(self, running: ExitStack) -> list[RunningFlow]:
         """Return the flows, not yet started; `running` records their places and times at the end."""
         experiment, arm = self._experiment, self._arm
-        ports = flow_ports(experiment.flows_of(arm), reserved_ports(experiment))
-        control = experiment.tcp_of(arm).congestion_control
+        ports = flow_ports(experiment.arm_flows(arm), reserved_ports(experiment))
+        control = experiment.arm_tcp_profile(arm).congestion_control
         flows: list[RunningFlow] = []
-        running.callback(self._keep_flows, flows)
-        for flow in experiment.flows_of(arm):
+        running.callback(self._save_flows, flows)
+        for flow in experiment.arm_flows(arm):
             seed = flow_seed(experiment.seed, self.cell.repetition, flow.name)
             place = FlowLocation(experiment.topology, ports[flow.name], seed, self.cell)
-            flows.append(RunningFlow(self._lab, flow, experiment.duration_of(arm, flow), control, place))
+            flows.append(RunningFlow(self._lab, flow, experiment.flow_duration(arm, flow), control, place))
         return flows
 
-    def _keep_flows(self, flows: list[RunningFlow]) -> None:
+    def _save_flows(self, flows: list[RunningFlow]) -> None:
         records = (flow.record() for flow in flows)
         self._journal.findings.flows = tuple(record for record in records if record is not None)
 
@@ -240,9 +240,9 @@ class CellRun:
         except RunInvalid as error:
             self._journal.record_invalid(error.message)
 
-    def _keep_results(self, results: Mapping[str, FlowResult]) -> None:
+    def _record_results(self, results: Mapping[str, FlowResult]) -> None:
         """Record the pacing of the senders and the warnings of the tools."""
-        named = {flow.name: flow for flow in self._experiment.flows_of(self._arm)}
+        named = {flow.name: flow for flow in self._experiment.arm_flows(self._arm)}
         self._journal.findings.senders = sender_precisions(self._experiment.topology, named, results)
         for name, result in results.items():
             if result.failure:
@@ -268,12 +268,12 @@ class CellRun:
             if journal.is_valid:
                 journal.record_invalid(f"the lateness statistics of the data planes cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
-        traffic = packet_directions(self._experiment.flows_of(self._arm), self._experiment.probes)
+        traffic = packet_directions(self._experiment.arm_flows(self._arm), self._experiment.probes)
         feeds = time_dependent_upstreams(self._experiment.topology, configurations, traffic)
         one_decides = self._demand.depends_on_one_packet
         for router, health in found.health.items():
             fed = feeds.get(router, {})
-            journal.record_late(health.lateness(router, traffic_s, fed, one_decides=one_decides))
+            journal.record_lateness(health.lateness(router, traffic_s, fed, one_decides=one_decides))
             for reason in health.reasons(router):
                 journal.record_invalid(reason)
             for warning in health.warnings(router, traffic_s):
@@ -281,11 +281,11 @@ class CellRun:
         paced = {f'traffic "{name}"': sender for name, sender in found.senders.items()}
         paced |= {f'probe "{name}"': sender for name, sender in found.probe_senders.items()}
         for what, sender in paced.items():
-            journal.record_late(sender.lateness(what, one_decides=one_decides))
+            journal.record_lateness(sender.lateness(what, one_decides=one_decides))
         for reason in () if found.clock is None else found.clock.reasons():
             journal.record_invalid(reason)
         for host, stall in found.stalls.items():
-            journal.record_late(stall.lateness(host))
+            journal.record_lateness(stall.lateness(host))
             for warning in stall.warnings(host):
                 journal.warn(warning)
         for host, clock in found.host_clocks.items():
@@ -302,15 +302,15 @@ class CellRun:
 
     def _keep_host_counters(self, moment: int) -> None:
         """Save the kernel TCP counters of sending and receiving hosts: 0 before the traffic, 1 after it."""
-        flows = self._experiment.flows_of(self._arm)
+        flows = self._experiment.arm_flows(self._arm)
         for host in dict.fromkeys(name for flow in flows for name in (flow.source, flow.destination)):
             shown = self._lab.host(host).read("/proc/net/snmp", "/proc/net/netstat")
             self.cell.write(self.cell.host_counters(host)[moment], shown)
 
     def _warn_of_ignored_settings(self) -> None:
         """Warn of settings of the arm's TCP profile that the senders' kernels ignore."""
-        profile = self._experiment.tcp_of(self._arm)
-        flows = self._experiment.flows_of(self._arm)
+        profile = self._experiment.arm_tcp_profile(self._arm)
+        flows = self._experiment.arm_flows(self._arm)
         for host in dict.fromkeys(flow.source for flow in flows if flow.protocol == "tcp"):
             release = self._lab.host(host).read("/proc/sys/kernel/osrelease").strip()
             if text := settings_without_effect(profile, release):

@@ -30,7 +30,7 @@ class NicCounters:
 
     def _read(self, host: str) -> Counts:
         there = self._lab.host(host)
-        devices = {near.interface: there.device(near.interface) for _, near, _ in self._topology.links_of(host)}
+        devices = {near.interface: there.device(near.interface) for _, near, _ in self._topology.node_links(host)}
         counted = read_devices(there.read("/proc/net/dev"))
         missing = [device for device in devices.values() if device not in counted]
         if missing:

@@ -63,7 +63,7 @@ def time_dependent_upstreams(
     return {
         router: {
             near.interface: (far.node,)
-            for _, near, far in topology.links_of(router)
+            for _, near, far in topology.node_links(router)
             if far.node in configurations
             and depends_on_time(configurations[far.node], far.interface)
             and any(_may_cross(topology, pair, (router, far.node)) for pair in traffic)
@@ -99,7 +99,7 @@ def _reachable_nodes(topology: Topology, start: str, *, without: Set[str]) -> se
         node = ahead.pop()
         if node not in found and node not in without:
             found.add(node)
-            ahead += [far.node for _, _, far in topology.links_of(node)]
+            ahead += [far.node for _, _, far in topology.node_links(node)]
     return found
 
 
@@ -152,4 +152,4 @@ def _exceeds_link(topology: Topology, host: str, flows: Iterable[Flow]) -> bool:
     asked = HEADER_RATIO * sum(flow.rate.bps * flow.streams for flow in own if flow.rate is not None)
     # TCP traffic next to it fills the link.
     shared = any(flow.protocol == "tcp" for flow in own)
-    return shared or asked > min((link.rate.bps for link, _, _ in topology.links_of(host)), default=0)
+    return shared or asked > min((link.rate.bps for link, _, _ in topology.node_links(host)), default=0)

@@ -56,7 +56,7 @@ class Shows(Protocol):
 
 def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
     """Return the show commands of one reading, in order: classes, then interfaces and queues, then the load."""
-    ends = [near.interface for _, near, _ in topology.links_of(router)]
+    ends = [near.interface for _, near, _ in topology.node_links(router)]
     commands = ["show policy-map interface", *(f"show interfaces {name}" for name in ends)]
     if is_switch(topology.nodes[router]):
         commands += [f"show mls qos interface {name} statistics" for name in ends]
@@ -185,7 +185,7 @@ class ShowSampler:
             # The cell ended early: the raw readings stay for people.
             self._write(parse=False)
 
-    def keep(self) -> dict[str, PollingRecord]:
+    def save_readings(self) -> dict[str, PollingRecord]:
         """Parse and write the readings, after the last ones are complete; return the times that they took."""
         for reading in self._under_way:
             with self._raise_failure():
@@ -228,7 +228,7 @@ class ShowSampler:
                 taken.busy_percent += [int(busy[1])] if busy else []
             elif not answer.reason:
                 taken.answers.append((command, answer))
-                self._cell.append_reading(router, {**_as_requested(command, answer), "parsed": None})
+                self._cell.append_reading(router, {**_requested_output(command, answer), "parsed": None})
         taken.rounds.append(time.monotonic() - started)
 
     def _write(self, *, parse: bool) -> None:
@@ -240,9 +240,9 @@ class ShowSampler:
                     # The readings before the traffic were parsed then.
                     is_read = answer.parsed is not None
                     parsed_data = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
-                found.append({**_as_requested(command, answer), "parsed": parsed_data})
+                found.append({**_requested_output(command, answer), "parsed": parsed_data})
             self._cell.write_readings(router, found)
-        self._cell.whole()
+        self._cell.remove_incoming()
 
     def _record(self, router: str) -> PollingRecord:
         taken = self._taken[router]
@@ -256,5 +256,5 @@ class ShowSampler:
         )
 
 
-def _as_requested(command: str, answer: RouterAnswer) -> dict[str, Any]:
+def _requested_output(command: str, answer: RouterAnswer) -> dict[str, Any]:
     return {"command": command, "before_ns": answer.before_ns, "after_ns": answer.after_ns, "raw": answer.raw}

@@ -38,7 +38,7 @@ def read_health(lab: RunningLab, routers: Sequence[str]) -> dict[str, Health]:
     return asyncio.run(ask())
 
 
-def start_afresh(lab: RunningLab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
+def reset_counters(lab: RunningLab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
     """Empty the queues of each data plane and reset its counters, including lateness and losses.
 
     Routers in `kernels` are configured again, which empties their queues.

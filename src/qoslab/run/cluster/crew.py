@@ -32,7 +32,7 @@ class WorkerPool(Protocol):
         """Check the workers."""
 
     @property
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         """True if there is room for another cell."""
 
     def submit(self, task: CellTask, cell: Cell | None) -> None:
@@ -82,7 +82,7 @@ class ClusterRunner:
                     while workers.room and (task := self._lease()) is not None:
                         workers.submit(task, self._local_cell(task))
                     for task, record, files in workers.finished_cells(WAIT_S):
-                        self._keep(task, record, files)
+                        self._save_cell(task, record, files)
         finally:
             # Cells that were given up have left nothing else.
             for folder in (folder for cell in self._begun.values() for folder in (cell.path, cell.draft)):
@@ -102,10 +102,10 @@ class ClusterRunner:
         cell = self._begun[task.name] = self._folder_of(task)
         return cell
 
-    def _keep(self, task: CellTask, record: CellRecord, files: CellFolder) -> None:
+    def _save_cell(self, task: CellTask, record: CellRecord, files: CellFolder) -> None:
         cell = self._begun.pop(task.name, None) or self._folder_of(task)
         # Its files replace the progress files for viewers.
-        cell.whole()
+        cell.remove_incoming()
         with suppress(OSError):
             cell.path.rmdir()
         try:

@@ -189,7 +189,7 @@ class DaskCluster:
             check_version(address, found, software_line(()))
 
     @property
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         """True if the cluster has room for another cell."""
         labs = sum(self._known.values())
         return bool(labs) and len(self._running) < labs + SPARE_CELLS

@@ -84,7 +84,7 @@ class ProcessPool:
         """Do nothing: a process is started when a cell needs it."""
 
     @property
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         """True if there is room for another cell."""
         return sum(worker.task is not None for worker in self._workers) < self._most
 

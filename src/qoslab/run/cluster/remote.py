@@ -15,7 +15,7 @@ from qoslab.errors import QoslabError, UserError
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
-from qoslab.results.file_access import DISK, sync_all, writing
+from qoslab.results.file_access import DISK, convert_write_errors, sync_folder
 from qoslab.run.identity import software_line
 from qoslab.run.task import CellTask
 
@@ -101,7 +101,7 @@ def store(files: CellFolder, record: CellRecord, cell: Cell) -> None:
     """
     draft = cell.draft
     try:
-        with writing(cell.path):
+        with convert_write_errors(cell.path):
             if files is not None:
                 # Left by a worker or a run that was killed.
                 shutil.rmtree(draft, ignore_errors=True)
@@ -110,7 +110,7 @@ def store(files: CellFolder, record: CellRecord, cell: Cell) -> None:
                     _extract(files, draft)
                 else:
                     Cell(draft, cell.identity, cell.attempt, sent=True).write_record(record)
-            sync_all(draft)
+            sync_folder(draft)
             DISK.rename(draft, cell.path)
         cell.sync_place()
     finally:

@@ -120,7 +120,7 @@ class CollectorProcess:
         self._helper.close(END_S)
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the process has ended."""
         return self._helper.over
 
@@ -163,7 +163,7 @@ class SharedCollector:
     def get(self) -> CollectorProcess:
         """Return the collector; start it if needed, without waiting."""
         with self._lock:
-            if self._collector is not None and self._collector.over:
+            if self._collector is not None and self._collector.has_ended:
                 self._collector.close()
                 self._collector = None
             if self._collector is None:

@@ -83,7 +83,7 @@ class CommandLineRouter:
         """Latest running configuration; empty before the first reading."""
 
     @property
-    def before(self) -> str:
+    def configuration_before(self) -> str:
         """The running configuration from before the run."""
         return self._state.configuration_before(self._name)
 
@@ -100,7 +100,7 @@ class CommandLineRouter:
 
     def collisions(self) -> Sequence[str]:
         """See `RouterDriver`."""
-        return find_collisions(self.before, self._intended, self._hardware)
+        return find_collisions(self.configuration_before, self._intended, self._hardware)
 
     def record_push(self) -> None:
         """See `RouterDriver`."""
@@ -109,10 +109,10 @@ class CommandLineRouter:
     def record_pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """See `RouterDriver`."""
         if restored:
-            self._state.forget_but_last(self._name)
+            self._state.forget_earlier_pushes(self._name)
         self.record_restored(answers)
-        cell.write(cell.configuration(f"{self._name}.running.ios"), KNOWN.masked(self._running))
-        cell.write(cell.configuration(f"{self._name}.before.ios"), KNOWN.masked(self.before))
+        cell.write(cell.configuration(f"{self._name}.running.ios"), KNOWN.mask(self._running))
+        cell.write(cell.configuration(f"{self._name}.before.ios"), KNOWN.mask(self.configuration_before))
 
     def record_restored(self, answers: Mapping[str, str]) -> bool:
         """See `RouterDriver`."""
@@ -121,8 +121,8 @@ class CommandLineRouter:
 
     def write_undo(self, folder: Path) -> RouterUndo:
         """See `RouterDriver`."""
-        pushed = self._state.pushed(self._name)
-        found = plan_restoration(self.before, self._running, pushed, self._hardware)
+        pushed = self._state.pushed_configurations(self._name)
+        found = plan_restoration(self.configuration_before, self._running, pushed, self._hardware)
         if found.lines:
             (folder / f"{self._name}.pushed.ios").write_text("".join(pushed), encoding="utf-8")
             (folder / f"{self._name}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")
@@ -135,7 +135,7 @@ class CommandLineRouter:
         """
         was = self._running
         found = unrestored_lines(was, shown, [], self._hardware) if was and shown else []
-        return [KNOWN.masked(sentence) for sentence in found]
+        return [KNOWN.mask(sentence) for sentence in found]
 
     def lost_configuration(self, shown: str) -> list[str]:
         """Return the lost parts of the pushed configuration, one sentence each.
@@ -143,9 +143,9 @@ class CommandLineRouter:
         `shown` is its current running configuration, from which the lines to undo are derived.
         """
         self._running = shown
-        asked = self._state.pushed(self._name)[-1]
-        found = configuration_differences(asked, shown, before=self.before, family=self._hardware.family)
-        return [KNOWN.masked(sentence) for sentence in found]
+        asked = self._state.pushed_configurations(self._name)[-1]
+        found = configuration_differences(asked, shown, before=self.configuration_before, family=self._hardware.family)
+        return [KNOWN.mask(sentence) for sentence in found]
 
 
 class ControlSocketRouter:

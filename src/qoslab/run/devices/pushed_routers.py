@@ -14,12 +14,12 @@ from qoslab.ios.device_config.interface_names import IDENTITY_NAMES, InterfaceNa
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
-from qoslab.platforms import has_kernel, platform_of, routers_of, tc_command_nodes
+from qoslab.platforms import has_kernel, node_platform, router_names, tc_command_nodes
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import accepts_tc_commands, data_plane_config, router_hardware
 from qoslab.results import Cell
-from qoslab.results.file_access import writing
+from qoslab.results.file_access import convert_write_errors
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.ansible.intents import Intent
 from qoslab.run.devices.ansible.playbooks import AnsibleSession, PlaybookOutcome, RouterError
@@ -83,19 +83,19 @@ class PushedRouters:
         self._base = base
         self.command_lines = {
             router: CommandLineRouter(router, topology, names.get(router, IDENTITY_NAMES), state)
-            for router in routers_of(topology)
-            if platform_of(topology.nodes[router]).access == COMMAND_LINE
+            for router in router_names(topology)
+            if node_platform(topology.nodes[router]).access == COMMAND_LINE
         }
         """Routers with a command line."""
         sockets = {
             router: self._control_socket_driver(router)
-            for router in routers_of(topology)
-            if platform_of(topology.nodes[router]).access in (CONTROL_SOCKET, TC_COMMANDS)
+            for router in router_names(topology)
+            if node_platform(topology.nodes[router]).access in (CONTROL_SOCKET, TC_COMMANDS)
         }
         self._drivers: dict[str, RouterDriver] = {**self.command_lines, **sockets}
-        for router in routers_of(topology):
+        for router in router_names(topology):
             if router not in self._drivers:
-                platform = platform_of(topology.nodes[router])
+                platform = node_platform(topology.nodes[router])
                 raise ExperimentError(
                     f"{router}: no method configures a router of platform {platform.name}, "
                     f"which is reached by {platform.access.name}",
@@ -120,9 +120,10 @@ class PushedRouters:
     def kernel_configuration(self, router: str, text: str) -> Mapping[str, Any]:
         """Return the configuration of `qoslab.tc.daemon` for a router with this template."""
         made = kernel_config(self._topology, router, text, lab=self._makes_lines)
-        if made.refused:
+        if made.refused_actions:
             lines = "\n".join(
-                f"  {router}.ios line {each.line}: {each.note.action}: {each.note.text}" for each in made.refused
+                f"  {router}.ios line {each.line}: {each.note.action}: {each.note.text}"
+                for each in made.refused_actions
             )
             raise UserError(
                 f"{router}: found actions that the Linux kernel cannot carry out\n{lines}",
@@ -139,14 +140,14 @@ class PushedRouters:
         `RouterError` with the device's own message; the caller then restores.
         """
         intended = self._before / "intended"
-        with writing(intended):
+        with convert_write_errors(intended):
             shutil.rmtree(intended, ignore_errors=True)
             intended.mkdir(parents=True)
             for router, driver in self._drivers.items():
                 driver.write_intent(cell, intended, texts.get(router))
         for router, text in texts.items():
             node = self._topology.nodes[router]
-            in_tc = has_kernel(node) and (platform_of(node).translation is not None or is_tc(text))
+            in_tc = has_kernel(node) and (node_platform(node).translation is not None or is_tc(text))
             suffix = "tc" if in_tc else "ios"
             cell.write(cell.configuration(f"{router}.{suffix}"), text)
         if not self._prepared:
@@ -215,7 +216,7 @@ class PushedRouters:
             self._restore_again(lines, keep, error)
         if self._guard is not None:
             self._guard.disarm()
-        self._state.forget_pushed()
+        self._state.forget_pushes()
         self._touched, self._known = False, True
 
     def _restore_again(self, lines: Path | None, keep: Path | None, why: TransientFault) -> None:
@@ -240,7 +241,7 @@ class PushedRouters:
             self._read_back()
         folder = self._before / "restore"
         needed = False
-        with writing(folder):
+        with convert_write_errors(folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             for router, driver in self._drivers.items():
@@ -248,17 +249,17 @@ class PushedRouters:
                 needed |= undo.needed
                 self._warn_of_foreign_changes(router, undo.left)
         if shown is not None:
-            with writing(shown):
+            with convert_write_errors(shown):
                 shown.mkdir(parents=True, exist_ok=True)
                 for file in folder.iterdir():
-                    (shown / file.name).write_text(KNOWN.masked(file.read_text(encoding="utf-8")), encoding="utf-8")
+                    (shown / file.name).write_text(KNOWN.mask(file.read_text(encoding="utf-8")), encoding="utf-8")
         return folder, needed
 
     def _warn_of_foreign_changes(self, router: str, left: Sequence[str]) -> None:
         new = [sentence for sentence in left if f"{router} {sentence}" not in self._noted]
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
-            changed = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
+            changed = KNOWN.mask("\n".join(f"  {sentence}" for sentence in new))
             self._note(f"{router}: another user changed its configuration during the run; left unchanged:\n{changed}")
 
     def _read_back(self) -> None:

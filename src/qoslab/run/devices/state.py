@@ -21,7 +21,7 @@ from typing import TextIO
 from qoslab.errors import UserError
 from qoslab.model.experiment import Topology
 from qoslab.platforms import command_line_nodes
-from qoslab.results.file_access import writing
+from qoslab.results.file_access import convert_write_errors
 
 FORMAT = 1
 OWNER_FILE = "about.json"
@@ -53,7 +53,7 @@ class RestoreState:
         self._held: TextIO | None = None
 
     @classmethod
-    def of(cls, inventory: Path) -> RestoreState:
+    def for_inventory(cls, inventory: Path) -> RestoreState:
         """Return the state of the lab of an inventory; its folder may be absent."""
         home = os.environ.get(STATE_FOLDER_VARIABLE) or "~/.local/state"
         path = inventory.resolve()
@@ -63,7 +63,7 @@ class RestoreState:
     def begin(self, *, inventory: Path, run: Path, topology: Topology) -> None:
         """Create it for a run. Raise `UserError` if another run is in progress there, or has left its state."""
         self._take(inventory)
-        with writing(self.folder):
+        with convert_write_errors(self.folder):
             self._clear()
             since = datetime.now(UTC).isoformat(timespec="seconds")
             record = {
@@ -97,7 +97,7 @@ class RestoreState:
         Raise `UserError` if they are locked.
         """
         while True:
-            with writing(self.folder):
+            with convert_write_errors(self.folder):
                 self.make()
                 held = (self.folder / LOCK).open("a", encoding="utf-8")
             try:
@@ -165,20 +165,20 @@ class RestoreState:
         """Return whether the router's configuration from before the run is saved."""
         return (self.folder / f"{router}.before.ios").exists()
 
-    def pushed(self, router: str) -> list[str]:
+    def pushed_configurations(self, router: str) -> list[str]:
         """Return the pushed configurations that may not be undone, oldest first."""
         return [file.read_text(encoding="utf-8") for _, file in self._pushed_files(router)]
 
     def push(self, router: str, text: str) -> None:
         """Save the configuration before it is pushed; after the return it survives a power failure."""
-        with writing(self.folder):
+        with convert_write_errors(self.folder):
             number = max((number for number, _ in self._pushed_files(router)), default=0) + 1
             self._write(f"{router}.pushed.{number}.ios", text)
             _sync(self.folder)
 
-    def keep_countdowns(self, countdowns: Mapping[str, str]) -> None:
+    def save_countdowns(self, countdowns: Mapping[str, str]) -> None:
         """Save the rollback timers of routers by name: the restoring process cancels them."""
-        with writing(self.folder):
+        with convert_write_errors(self.folder):
             self._write(COUNTDOWNS, json.dumps(dict(countdowns)) + "\n")
 
     def rollback_timers(self) -> dict[str, str]:
@@ -189,9 +189,9 @@ class RestoreState:
             return {}
         return record
 
-    def keep_mark(self, who: str) -> None:
+    def save_run_locks(self, who: str) -> None:
         """Save the run locks entered on routers: the restoring process removes them."""
-        with writing(self.folder):
+        with convert_write_errors(self.folder):
             self._write(MARK, who)
 
     def mark(self) -> str:
@@ -199,12 +199,12 @@ class RestoreState:
         file = self.folder / MARK
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
-    def forget_but_last(self, router: str) -> None:
+    def forget_earlier_pushes(self, router: str) -> None:
         """Remove all pushed configurations of a router except the latest, because they are undone."""
         for _, file in self._pushed_files(router)[:-1]:
             file.unlink()
 
-    def forget_pushed(self) -> None:
+    def forget_pushes(self) -> None:
         """Remove all pushed configurations, because they are undone."""
         for file in self.folder.glob("*.pushed.*.ios"):
             file.unlink()

@@ -14,7 +14,7 @@ from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
 from qoslab.model.inventory import RouterSettings
-from qoslab.platforms import is_switch, platform_of
+from qoslab.platforms import is_switch, node_platform
 from qoslab.run.devices.ansible_inventory import SWITCH_GROUP, Access, HostAccess, InventoryPart, IosAccess
 from qoslab.run.devices.old_ssh import OPENSSH_OLD
 from qoslab.system.openssh import host_key_options, identity_options
@@ -205,7 +205,7 @@ def _chassis_data(topology: Topology | None, router: str) -> dict[str, Any]:
     if node is None or node.model is None:
         return {}
     chassis = {"model": node.model, "type": "switch" if is_switch(node) else "router"}
-    generation = platform_of(node).generation(node)
+    generation = node_platform(node).generation(node)
     return chassis if generation is None else {**chassis, "os": GENERATIONS[generation].genie_os}
 
 
@@ -215,7 +215,7 @@ def _topology_section(topology: Topology, devices: set[str], names: Callable[[st
         for end in link.ends:
             if end.node not in devices:
                 continue
-            is_router = platform_of(topology.nodes[end.node]).is_router
+            is_router = node_platform(topology.nodes[end.node]).is_router
             kind = _link_interface_type(end.interface) if is_router else "ethernet"
             interface: dict[str, Any] = {"type": kind, "alias": end.interface, "link": link.name}
             if end.address is not None:

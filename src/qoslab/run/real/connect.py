@@ -10,7 +10,7 @@ from dataclasses import asdict
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings
-from qoslab.platforms import command_line_nodes, hosts_of, tc_command_nodes
+from qoslab.platforms import command_line_nodes, host_names, tc_command_nodes
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.faults import TransientFault
 from qoslab.run.real.access.proxies import AccessProxies
@@ -46,7 +46,7 @@ def reach_hosts(
     If one cannot be reached, all are disconnected. `check` ends the wait by raising.
     """
     topology, nodes = experiment.topology, inventory.nodes
-    names, linux = hosts_of(topology), tc_command_nodes(topology)
+    names, linux = host_names(topology), tc_command_nodes(topology)
     settings = {name: nodes.hosts[name] for name in names}
     # Addresses and routes of a Linux router are compared, like those of a host that stays as it is.
     settings |= {name: HostSettings(**asdict(nodes.linux_routers[name])) for name in linux}

@@ -58,7 +58,7 @@ class ExternalLab:
         return self._hosts
 
     @property
-    def described(self) -> dict[str, Any]:
+    def lab_description(self) -> dict[str, Any]:
         """Return the description for the manifest."""
         return {name: host.described for name, host in self.machines.items()}
 
@@ -99,7 +99,7 @@ class ExternalLab:
             self._sockets[name] = folder / f"{name}.sock"
         return self._sockets
 
-    def changed(self) -> list[str]:
+    def changed_routers(self) -> list[str]:
         """Return the Linux routers whose qdiscs another user has changed since their configuration."""
         return [name for name in self._sockets if not self.linux_routers[name].is_as_configured()]
 

@@ -49,7 +49,7 @@ class LinuxRouter(ExternalHost):
     @property
     def queues(self) -> Queues:
         """Return the requests to its interfaces, whose configuration is unknown."""
-        interfaces = [near.interface for _, near, _ in self._place.topology.links_of(self.name)]
+        interfaces = [near.interface for _, near, _ in self._place.topology.node_links(self.name)]
         devices = {each: self._place.settings.device(each) for each in interfaces}
         return Queues(self, interfaces, devices)
 
@@ -61,11 +61,11 @@ class LinuxRouter(ExternalHost):
     def kinds(self) -> KernelKinds:
         """Return the kinds of qdiscs, filters and actions of its kernel. Raise `MachineError` without permission."""
 
-        def run_apart(argv: Sequence[str]) -> tuple[int, str]:
+        def run_in_new_namespace(argv: Sequence[str]) -> tuple[int, str]:
             status, output, errors = self.run(argv, "", apart=True)
             return status, output + errors
 
-        return probe(run_apart)
+        return probe(run_in_new_namespace)
 
     def forwards(self) -> bool:
         """Return whether its kernel forwards packets of IPv4."""

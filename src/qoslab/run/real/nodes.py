@@ -14,7 +14,7 @@ from typing import Any
 from qoslab.errors import MachineError
 from qoslab.model.experiment import TcpProfile, Topology
 from qoslab.model.inventory import HostSettings
-from qoslab.platforms import hosts_of, tcp
+from qoslab.platforms import host_names, tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.results import StallRecord
 from qoslab.run.protocols import ClockReading
@@ -89,13 +89,13 @@ class HostPlace:
         """Return its interfaces in the agent's form."""
         return [
             {"device": self.settings.device(near.interface), "addresses": [str(each) for each in near.addresses]}
-            for _, near, _ in self.topology.links_of(self.name)
+            for _, near, _ in self.topology.node_links(self.name)
         ]
 
     def routes(self, metrics: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return all routes, with these attributes. A host with its own routes keeps its default route."""
         found: dict[str, dict[str, Any]] = {}
-        near_ends = [near for _, near, _ in self.topology.links_of(self.name)]
+        near_ends = [near for _, near, _ in self.topology.node_links(self.name)]
         for near in near_ends:
             for address in near.addresses:
                 found[str(address.network)] = self._route_entry(near.interface, metrics, source=str(address.ip))
@@ -112,9 +112,9 @@ class HostPlace:
 
     def connection_settings(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
         """Return the wanted connection settings to each address of another host."""
-        own = {each.version for _, near, _ in self.topology.links_of(self.name) for each in near.addresses}
-        others = [name for name in hosts_of(self.topology) if name != self.name]
-        ends = [near for name in others for _, near, _ in self.topology.links_of(name)]
+        own = {each.version for _, near, _ in self.topology.node_links(self.name) for each in near.addresses}
+        others = [name for name in host_names(self.topology) if name != self.name]
+        ends = [near for name in others for _, near, _ in self.topology.node_links(name)]
         return {str(each.ip): dict(metrics) for end in ends for each in end.addresses if each.version in own}
 
     def _route_entry(
@@ -232,7 +232,7 @@ class ExternalHost:
         number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0), there_ns)
         return ExternalProcess(self._channel, number, output, ahead_ns)
 
-    def cannot_run(self, program: str) -> str:
+    def run_obstacle(self, program: str) -> str:
         """Send one of qoslab's own programs and return why it cannot run there; empty if it can."""
         if program not in self._sent:
             try:

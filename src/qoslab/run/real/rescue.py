@@ -16,7 +16,7 @@ from qoslab.run.devices.state import RestoreState, StateOwner
 from qoslab.run.real.access.inventory_proxies import access_methods
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_timer import refuse_remaining_timers, stop
-from qoslab.run.real.access.run_lock import refuse_locked, remove_lock
+from qoslab.run.real.access.run_lock import refuse_locked_routers, remove_lock
 from qoslab.run.scratch import Scratch
 
 Line = tuple[str, int]
@@ -25,7 +25,7 @@ Line = tuple[str, int]
 
 def unrestored_routers(inventory: Path) -> tuple[str, ...]:
     """Return the routers of an inventory with state left by a run; empty if there is none."""
-    state = RestoreState.of(inventory)
+    state = RestoreState.for_inventory(inventory)
     return command_line_nodes(state.read_owner().topology) if state.exists() else ()
 
 
@@ -40,7 +40,7 @@ def restore_routers(
     or is locked by another run, `AccessFault` or `ProxyClosedFault` if one is not reached; the state is then kept.
     """
     routers, settings = read_routers(inventory)
-    state = RestoreState.of(inventory)
+    state = RestoreState.for_inventory(inventory)
     if not state.folder.is_dir():
         return None
     state.lock_routers()
@@ -67,7 +67,7 @@ def restore_routers(
         with Scratch("rescue") as scratch, AccessProxies(ways) as proxies:
             proxies.open()
             # Once the process can access a router, it can access its rollback timer as well.
-            refuse_locked(proxies.ask, ways, state.mark())
+            refuse_locked_routers(proxies.ask, ways, state.mark())
             # First, so that no timer expires during the restoration; a console takes one client at a time.
             left = {name: stop(proxies.ask, name, choice) for name, choice in state.rollback_timers().items()}
             listed = scratch.path / "inventory.json"

@@ -22,7 +22,7 @@ class CellWorker(Protocol):
     """Worker that runs cells one after another; a context manager that ends its running programs."""
 
     @property
-    def described(self) -> Mapping[str, Any]:
+    def lab_description(self) -> Mapping[str, Any]:
         """Return the description of its lab; empty if there is none."""
 
     def __enter__(self) -> Self: ...

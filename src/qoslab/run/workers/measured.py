@@ -66,7 +66,7 @@ class MeasuredWorker(ABC):
         self._state: RestoreState
         self._names: Mapping[str, InterfaceNames] = {}
         """Interface names of routers that differ from the experiment's."""
-        self.described: dict[str, Any] = {}
+        self.lab_description: dict[str, Any] = {}
         """Description of the first lab."""
 
     def __enter__(self) -> Self:
@@ -198,7 +198,7 @@ class MeasuredWorker(ABC):
             config = self._routers.compile_configuration(router, text, source=f"{router}.ios")
             shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
             # A port without a link of the experiment may have another user's policy.
-            ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
+            ends = [near.interface for _, near, _ in task.experiment.topology.node_links(router)]
             measured = select_experiment_interfaces(shown.parsed or {}, [*ends, *ports_with_policy(config)])
             for difference in policy_differences(measured, config):
                 raise DeviceError(f"{router}: the running configuration differs from the pushed one: {difference}")

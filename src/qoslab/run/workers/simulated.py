@@ -20,7 +20,7 @@ from qoslab.lab_kinds.simulated import RESULTS, SCENARIO
 from qoslab.model.experiment import Experiment, Flow, Observation, Probe, Stage, Trigger, probe_number
 from qoslab.model.instants import traffic_time, triggers
 from qoslab.model.steps import SIMULATION
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
 from qoslab.run.cell.journal import CellJournal
 from qoslab.run.cell.probes.results import unanswered_error, values_from_output, values_from_report, values_from_runs
@@ -57,7 +57,7 @@ POLL_S = 0.2
 class SimulatedWorker:
     """Runs cells one after another; a context manager that ends the cell that is running."""
 
-    described: Mapping[str, Any] = {}
+    lab_description: Mapping[str, Any] = {}
     """Empty description: a simulation has no lab."""
 
     def __init__(self, slot: WorkerSlot) -> None:
@@ -141,7 +141,7 @@ class _SimulatedCell:
     def simulate(self) -> None:
         """Simulate the cell, and write the results."""
         if self._experiment.observe:
-            self._prints.expect(each.command for each in self._experiment.observations_of(self._task.arm))
+            self._prints.expect(each.command for each in self._experiment.arm_observations(self._task.arm))
         self._cell.write_experiment(self._experiment)
         with self._journal.step(SCENARIO):
             routers, scenario = self._prepare()
@@ -218,7 +218,7 @@ class _SimulatedCell:
         """Write the files of the run folder."""
         cell, experiment = self._cell, self._experiment
         self._journal.findings.virtual_s = result.virtual_ns / 1e9
-        for flow in experiment.flows_of(self._task.arm):
+        for flow in experiment.arm_flows(self._task.arm):
             text = result.flow_text(flow.name)
             cell.write(cell.simulated_traffic(flow.name), text)
             if failure := read_flow(flow, text).failure:
@@ -227,7 +227,7 @@ class _SimulatedCell:
             cell.write(cell.simulated_host(host), result.host_text(host))
         for name in routers:
             cell.write_counters(name, ({"ok": True, **sample} for sample in result.routers[name].samples))
-        cell.whole()
+        cell.remove_incoming()
         from qoslab.capture.packet_tables import (
             read_packets,  # It imports NumPy, which can happen while the simulator runs.
         )
@@ -238,7 +238,7 @@ class _SimulatedCell:
         }
         ports = {flow["name"]: flow["port"] for flow in scenario["flows"]}
         self._journal.findings.flows = tuple(
-            self._flow_record(flow, ports[flow.name] or 0) for flow in experiment.flows_of(self._task.arm)
+            self._flow_record(flow, ports[flow.name] or 0) for flow in experiment.arm_flows(self._task.arm)
         )
         self._observe(result, routers)
         failed = []
@@ -291,7 +291,7 @@ class _SimulatedCell:
         file = self._cell.path / "probes" / probe.name
         self._cell.write_json(file.with_name(f"{probe.name}.samples.json"), report)
         node = experiment.topology.nodes[probe.source]
-        if not platform_of(node).access.command_line:
+        if not node_platform(node).access.command_line:
             figures = values_from_report(report, jitter=probe.jitter)
         else:
             number = probe_number(experiment, probe)

@@ -195,10 +195,10 @@ def _parse_u32(reader: WordReader, match: Match) -> Match:
     if _parse_value(mask, _parse_number) != whole:
         raise RefusedWordError(mask, f'found mask "{mask.text}", expected {whole:#x}: the engine matches whole fields')
     number = _parse_value(value, _parse_number)
-    return _with_number(match, name.text, number >> 2 if whole == 0xFC else number)
+    return _set_number(match, name.text, number >> 2 if whole == 0xFC else number)
 
 
-def _with_number(match: Match, name: str, number: int) -> Match:
+def _set_number(match: Match, name: str, number: int) -> Match:
     match name:
         case "sport" | "src_port":
             return replace(match, source_port=number)
@@ -232,4 +232,4 @@ def _parse_flower(reader: WordReader, word: Word, match: Match) -> Match:
                 value, f'found "{value.text}", expected the mask 0xfc: the engine matches only the DSCP'
             )
         return replace(match, dscp=_parse_value(replace(value, text=number), _parse_number) >> 2)
-    return _with_number(match, word.text, _parse_value(value, _parse_number))
+    return _set_number(match, word.text, _parse_value(value, _parse_number))

@@ -104,7 +104,7 @@ def _configure_auto_qos(session: ConfigSession, args: Args) -> None:
     port = interface.port
     assert port is not None  # the command exists on switches only
     if args.unset:
-        _take_back(session, port)
+        _remove_macro_lines(session, port)
         return
     kinds: tuple[AutoQos, ...] = ("cisco-phone", "cisco-softphone", "trust")
     kind = next(each for each in kinds if each in args)
@@ -136,7 +136,7 @@ def _configure_auto_qos(session: ConfigSession, args: Args) -> None:
     interface.port = port
 
 
-def _take_back(session: ConfigSession, port: SwitchPort) -> None:
+def _remove_macro_lines(session: ConfigSession, port: SwitchPort) -> None:
     """Remove the lines of the macro on the port; its lines for the whole switch stay."""
     if port.auto_qos is None:
         return

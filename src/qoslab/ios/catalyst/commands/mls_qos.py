@@ -80,7 +80,7 @@ def _configure_mls_qos(session: ConfigSession, args: Args) -> None:
     help={**MLS, "rewrite": "Rewrite Packet/Frame", "ip": "Rewrite IP", "dscp": "Rewrite IP DSCP"},
 )
 def _rewrite(session: ConfigSession, args: Args) -> None:
-    _change(session, rewrite_ip_dscp=not args.negated)
+    _change(session, rewrite_ip_dscp=not args.is_negated)
 
 
 # Maps.
@@ -445,13 +445,13 @@ def _configure_ip_routing(session: ConfigSession, args: Args) -> None:
     """Accept the command without effect: routing between the switch's routed ports cannot be turned off here."""
 
 
-@BLOCKS.register_for(60, family="switch")
+@BLOCKS.register_family(60, family="switch")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield list(qos_lines(device.mls_qos))
     yield from vlan_blocks(device.mls_qos)
 
 
-@ENGINE.register_for(10, family="switch")
+@ENGINE.register_family(10, family="switch")
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     policies = {str(vlan): each.service_policy_input for vlan, each in vlan_interfaces(device)}
     attached = {vlan: name for vlan, name in policies.items() if name is not None}

@@ -12,7 +12,7 @@ from qoslab.ios.catalyst.running_config import policing_lines
 from qoslab.ios.cli.grammar import Args, InvalidInputError, RejectedError
 from qoslab.ios.cli.session import ConfigSession, switch_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.class_map import add_match, change_match, ports_between
+from qoslab.ios.commands.class_map import add_match, change_match, port_range
 from qoslab.ios.commands.marking import change_marks
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.catalyst import TrustState
@@ -76,12 +76,12 @@ def _port_ranges(session: ConfigSession, args: Args) -> tuple[tuple[str, str], .
     """Return the first and last port of each range of a `match input-interface`; for a single port, both are equal."""
     ranges: list[tuple[str, str]] = []
     following = False
-    for each in args.ordered():
+    for each in args.typed_order():
         if each.name == "-":
             following = True
         elif each.name == "port":
             name = str(each.value)
-            if name not in session.device.interfaces or (following and not ports_between(ranges[-1][0], name)):
+            if name not in session.device.interfaces or (following and not port_range(ranges[-1][0], name)):
                 raise InvalidInputError(each.column)
             ranges[-1:] = [(ranges[-1][0], name)] if following else [*ranges[-1:], (name, name)]
             following = False
@@ -178,11 +178,11 @@ def _configure_police_aggregate(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, police=None, aggregate=name))
 
 
-@CLASS_LINES.register_for(10, family="switch")
+@CLASS_LINES.register_family(10, family="switch")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (f"  {line}" for line in policing_lines(each))
 
 
-@ENGINE_CLASS.register_for(70, family="switch")
+@ENGINE_CLASS.register_family(70, family="switch")
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return compile_class(each)

@@ -43,10 +43,10 @@ def _change(session: ConfigSession, **changes: Any) -> None:
 @switch_command("interface", "switchport", no=True, help=_SWITCHPORT)
 def _configure_switchport(session: ConfigSession, args: Args) -> None:
     interface = session.interface
-    if not args.negated:
+    if not args.is_negated:
         # A switched port has no address.
         interface.address, interface.secondary_addresses = None, ()
-    _change(session, switched=not args.negated)
+    _change(session, switched=not args.is_negated)
 
 
 @switch_command(
@@ -288,13 +288,13 @@ def _configure_queue_set(session: ConfigSession, args: Args) -> None:
     _change(session, queue_set=DEFAULT_PORT.queue_set if args.unset else args.value("set", int))
 
 
-@INTERFACE_LINES.register_for(20, family="switch")
+@INTERFACE_LINES.register_family(20, family="switch")
 def _switching_lines(interface: Interface) -> Iterator[str]:
     if interface.port is not None:
         yield from switching_lines(interface.port)
 
 
-@INTERFACE_LINES.register_for(80, family="switch")
+@INTERFACE_LINES.register_family(80, family="switch")
 def _speed_lines(interface: Interface) -> Iterator[str]:
     # A switch prints forced settings only.
     if interface.speed != "auto":
@@ -303,13 +303,13 @@ def _speed_lines(interface: Interface) -> Iterator[str]:
         yield f"duplex {interface.duplex}"
 
 
-@INTERFACE_LINES.register_for(140, family="switch")
+@INTERFACE_LINES.register_family(140, family="switch")
 def _queueing_lines(interface: Interface) -> Iterator[str]:
     if interface.port is not None:
         yield from queueing_lines(interface.port)
 
 
-@ENGINE_INTERFACE.register_for(70, family="switch")
+@ENGINE_INTERFACE.register_family(70, family="switch")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if interface.port is None:
         return {}

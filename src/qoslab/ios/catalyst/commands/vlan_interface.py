@@ -142,7 +142,7 @@ def _matches_input_port(device: Device, each: PolicyClass) -> Iterator[bool]:
     yield from () if class_map is None else (criterion.type == "input_interface" for criterion in class_map.criteria)
 
 
-@POLICY_RULES.register_for(70, family="switch")
+@POLICY_RULES.register_family(70, family="switch")
 def _policy_rules(device: Device, policy: PolicyMap) -> None:
     """Refuse a change of an attached hierarchical policy-map: it keeps its classes and its lower level."""
     present = device.policy_maps.get(policy.name)
@@ -166,7 +166,7 @@ def _fixed_part(policy: PolicyMap) -> list[tuple[str, str | None]]:
     return [(each.name, each.service_policy) for each in policy.classes]
 
 
-@ATTACH_RULES.register_for(70, family="switch")
+@ATTACH_RULES.register_family(70, family="switch")
 def _attach_rules(device: Device, interface: Interface, direction: str) -> None:
     if interface.port is not None and interface.port.vlan_based:
         raise RejectedError(PORT_VLAN_BASED.format(name=interface.name))
@@ -180,7 +180,7 @@ def check_port_level(device: Device, policy: PolicyMap) -> None:
         raise RejectedError(ONE_OF_BOTH.format(name=policy.name, other="VLAN interface", this="port"))
 
 
-@BLOCKS.register_for(91, family="switch")
+@BLOCKS.register_family(91, family="switch")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for _, interface in vlan_interfaces(device):
         yield host_interface_block(interface)

@@ -65,7 +65,7 @@ def show_interface(device: Device, name: str | None = None) -> str:
             yield f"Attached policy-map for Ingress: {interface.service_policy_input}"
         if off:
             yield "QoS is disabled. When QoS is enabled, following settings will be applied"
-        yield f"trust state: {_trust_text(port.trusted)}"
+        yield f"trust state: {_trust_text(port.effective_trust)}"
         yield f"trust mode: {_trust_text(port.trust)}"
         # Without a phone the trust does not apply.
         yield f"trust enabled flag: {'dis' if port.trust_device else 'ena'}"

@@ -98,7 +98,7 @@ class Prober(ABC):
 
         return asyncio.run(ask())
 
-    def keep_samples(self, report: program_formats.OperationReport) -> None:
+    def save_samples(self, report: program_formats.OperationReport) -> None:
         """Save the output of the data plane or program, with the time stamps of each packet."""
         self.setting.cell.write(self.probe_file("samples.json"), json.dumps(report) + "\n")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.model.experiment import Experiment, Probe
-from qoslab.platforms import AccessMethod, hosts_of, platform_of
+from qoslab.platforms import AccessMethod, host_names, node_platform
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, PROGRAMS
 from qoslab.results import SenderRecord
 from qoslab.run.cell.probes.base import Prober, Setting
@@ -38,7 +38,7 @@ class CellProbes:
         self._stop = threading.Event()
         experiment = setting.experiment
         self._probers = [
-            PROBERS[platform_of(experiment.topology.nodes[probe.source]).access](setting, probe)
+            PROBERS[node_platform(experiment.topology.nodes[probe.source]).access](setting, probe)
             for probe in experiment.probes
         ]
         self._threads = [
@@ -64,7 +64,7 @@ class CellProbes:
         experiment = self._setting.experiment
         for prober in self._probers:
             prober.prepare()
-        hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(hosts_of(experiment.topology))
+        hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(host_names(experiment.topology))
         for host in sorted(hosts):
             self._responders.append(HostResponder(self._setting, host))
         for responder in self._responders:
@@ -144,6 +144,6 @@ class CellProbes:
 
 def reserved_ports(experiment: Experiment) -> set[int]:
     """Return the ports of responders on hosts, which traffic must not use."""
-    hosts = hosts_of(experiment.topology)
+    hosts = host_names(experiment.topology)
     mine = {probe.port for probe in experiment.probes if probe.udp and probe.destination in hosts}
     return {port for port in mine if port is not None} | ({CONTROL_PORT} if mine else set())

@@ -28,7 +28,7 @@ class EngineProber(Prober):
     def read(self) -> dict[str, Any]:
         """See `Prober`."""
         report = self.data_plane_report()
-        self.keep_samples(report)
+        self.save_samples(report)
         figures = values_from_report(report, jitter=self.probe.jitter)
         if figures is None:
             raise self.unanswered_error(report["latest"]["return_code"])

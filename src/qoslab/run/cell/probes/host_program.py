@@ -11,7 +11,7 @@ from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
 from qoslab.model.experiment import Experiment, Family, Probe, probe_family, probe_target
 from qoslab.model.units import Duration
 from qoslab.results import Cell, SenderRecord
-from qoslab.results.file_access import writing
+from qoslab.results.file_access import convert_write_errors
 from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import values_from_report
@@ -40,9 +40,9 @@ class ProbeProgram:
         """Start it at `at_ns` of CLOCK_MONOTONIC, or now."""
         folder = cell.path / "probes"
         self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
-        with writing(folder):
+        with convert_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        with writing(self.output):
+        with convert_write_errors(self.output):
             self._process = lab.host(host).start(
                 ["sla", *arguments], stdout=self.output, stderr=self._errors, at_ns=at_ns
             )
@@ -54,7 +54,7 @@ class ProbeProgram:
         return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
 
     @property
-    def ended(self) -> str:
+    def end_reason(self) -> str:
         """Return how it ended; empty while it runs."""
         status = self._process.poll()
         return "" if status is None else describe_exit(status)
@@ -181,7 +181,7 @@ class HostResponder:
         while True:
             if all(self._listening_by_version()):
                 return
-            if self._program.ended or time.monotonic() > deadline:
+            if self._program.end_reason or time.monotonic() > deadline:
                 raise RunInvalid(
                     f"the responder on {self._host} does not listen: {self._program.reason or 'no reason'}"
                 )
@@ -189,7 +189,7 @@ class HostResponder:
 
     def check(self) -> None:
         """Raise `RunInvalid` if the program has ended, since another one may have answered later requests."""
-        if how := self._program.ended:
+        if how := self._program.end_reason:
             raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'no reason was given'}")
 
     def stop(self) -> None:

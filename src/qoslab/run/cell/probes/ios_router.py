@@ -85,7 +85,7 @@ class IosProber(Prober):
                 )
         self.setting.cell.write(self.probe_file("txt"), "\n".join(self._prints))
         if self.probe.source in self.setting.lab.data_planes:
-            self.keep_samples(self.data_plane_report())
+            self.save_samples(self.data_plane_report())
         if figures is None:
             raise self.unanswered_error(
                 str(self._latest_run(self._show(str(self.number))).get("return_code", "Unknown"))

@@ -27,7 +27,7 @@ from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.ios.refusals import REFUSAL_PATTERN
 from qoslab.ios.template_marks import find_template_mark
 from qoslab.model.inventory import ANSWER_S
-from qoslab.results.file_access import writing
+from qoslab.results.file_access import convert_write_errors
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.ansible import leftovers
 from qoslab.run.devices.ansible.connection_choice import Helper, choose
@@ -113,7 +113,7 @@ class PlaybookOutcome:
     """Output of Ansible."""
 
     @property
-    def changed(self) -> frozenset[str]:
+    def changed_routers(self) -> frozenset[str]:
         """Routers that were changed by applying or restoring a configuration."""
         return frozenset(task.host for task in self.tasks if task.changed and task.intent in ("apply", "restore"))
 
@@ -265,7 +265,7 @@ class AnsibleSession:
         self._scratch = own_temporary_folder("ansible")
         self._before.mkdir(parents=True, exist_ok=True)
         os.mkfifo(self._scratch / "orders", 0o600)
-        _write_behind_traffic(self._scratch / PROGRAMS)
+        _write_low_priority_wrapper(self._scratch / PROGRAMS)
         self._cancel.clear()
         self._events = queue.Queue()
         self._orders, self._ready, self._fault = 0, False, None
@@ -398,8 +398,8 @@ class AnsibleSession:
             raise
         outcome = PlaybookOutcome(tuple(intents), tuple(results), tuple(commands), output)
         if keep is not None:
-            with writing(keep):
-                _keep(keep, outcome)
+            with convert_write_errors(keep):
+                _save_outcome(keep, outcome)
         if outcome.failures:
             raise _explain(outcome, keep)
         return outcome
@@ -483,7 +483,7 @@ class AnsibleSession:
         return TransientFault(f"ansible-playbook ended unexpectedly{': ' + text if text else ''}")
 
 
-def _write_behind_traffic(folder: Path) -> None:
+def _write_low_priority_wrapper(folder: Path) -> None:
     """Create an `ansible-playbook` wrapper that starts the real one at lower priority.
 
     Only processes get the lower priority, not the thread that waits for them: if that thread held the interpreter's
@@ -551,12 +551,12 @@ def _intent_results(event: Mapping[str, Any], first: Intent) -> list[TaskResult]
     return found
 
 
-def _keep(folder: Path, outcome: PlaybookOutcome) -> None:
+def _save_outcome(folder: Path, outcome: PlaybookOutcome) -> None:
     place = folder / "-".join(outcome.intents)
     place.mkdir(parents=True, exist_ok=True)
     (place / "rc").write_text(f"{2 if outcome.failures else 0}\n", encoding="utf-8")
     # A refused line, or a difference after restoring, may contain a password.
-    (place / "stdout").write_text(KNOWN.masked(outcome.output), encoding="utf-8")
+    (place / "stdout").write_text(KNOWN.mask(outcome.output), encoding="utf-8")
 
 
 def _explain(outcome: PlaybookOutcome, keep: Path | None) -> RouterError:

@@ -9,10 +9,10 @@ from qoslab.system.priority import lower_priority
 _lead_session = os.setsid
 
 
-def _lead_session_behind_traffic() -> None:
+def _lower_session_priority() -> None:
     _lead_session()
     # A worker is too short-lived to try again.
     lower_priority(again=False)
 
 
-os.setsid = _lead_session_behind_traffic
+os.setsid = _lower_session_priority

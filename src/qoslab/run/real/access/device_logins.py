@@ -46,7 +46,7 @@ class LoginDevice:
         self._calls = 0
         self._refused: AccessFailure | None = None
 
-    async def keep(self) -> DeviceLogin:
+    async def lend(self) -> DeviceLogin:
         """Return a login that is kept for the next client. Raise `AccessError` if it fails."""
         if self._call is None or self._call.line.is_closed:
             self._call = await self._log_in()
@@ -59,7 +59,7 @@ class LoginDevice:
             return await self._log_in()
         try:
             # The device's name, and so its prompt, may have changed since.
-            call.prompt = await call.login.prompt_now()
+            call.prompt = await call.login.read_prompt()
         except BaseException as error:
             await self.leave(call)
             if isinstance(error, AccessError) and error.trouble.kind is FailureKind.HUNG_UP:

@@ -83,12 +83,12 @@ class LoginDialogue:
             self.round_trip_s = time.monotonic() - asked
         return prompt
 
-    async def prompt_now(self) -> str:
+    async def read_prompt(self) -> str:
         """Return the prompt after an empty line."""
         self._start_limits(LOGIN_TIMES)
-        return await self._prompt_now()
+        return await self._read_prompt()
 
-    async def _prompt_now(self) -> str:
+    async def _read_prompt(self) -> str:
         self.text = ""
         await self._write(b"\r")
         return await self._confirmed_prompt()
@@ -248,7 +248,7 @@ class LoginDialogue:
         if found.re is not PROMPT or not found[1].endswith("#"):
             message = f"{self._way.address_text} refused the enable secret"
             raise AccessError(FailureKind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
-        return await self._prompt_now()
+        return await self._read_prompt()
 
     async def _send_secret(self, secret: str, what: str) -> None:
         await self._write(secret.encode() + b"\r")

@@ -136,7 +136,7 @@ class ProxyServer:
             if request["op"] == "ask":
                 reply["answers"] = await device.ask(request["lines"])
             else:
-                held = await device.keep()
+                held = await device.lend()
                 reply["round_trip_s"] = held.login.round_trip_s
         except AccessError as error:
             reply |= {"ok": False, "trouble": self._failure_entry(error.trouble)}
@@ -152,7 +152,7 @@ class ProxyServer:
         task.add_done_callback(self._tasks.discard)
 
     def _failure_entry(self, trouble: AccessFailure) -> dict[str, Any]:
-        return asdict(trouble) | {"message": self._redaction.masked(trouble.message)}
+        return asdict(trouble) | {"message": self._redaction.mask(trouble.message)}
 
     def _send_message(self, message: dict[str, Any]) -> None:
         self._replies.write(json.dumps(message) + "\n")

@@ -75,7 +75,7 @@ class RollbackMethod(ABC):
         """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
 
     @abstractmethod
-    def can(self, state: RollbackState) -> str:
+    def obstacle(self, state: RollbackState) -> str:
         """Return why the router cannot run it, as far as known without starting it; empty if no reason is known."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class ConfirmationTimer(RollbackMethod):
         """See `RollbackMethod`."""
         return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
-    def can(self, state: RollbackState) -> str:
+    def obstacle(self, state: RollbackState) -> str:
         """See `RollbackMethod`."""
         return "" if _ARCHIVE.search(state.running) else "it has no `archive` with a `path` in its configuration"
 
@@ -147,7 +147,7 @@ class AppletTimer(RollbackMethod):
         copy = COPY.partition(":")[2]
         return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
 
-    def can(self, state: RollbackState) -> str:
+    def obstacle(self, state: RollbackState) -> str:
         """See `RollbackMethod`."""
         if refused := find_refusal(state.flash):
             return refused
@@ -207,7 +207,7 @@ class ReloadTimer(RollbackMethod):
         """See `RollbackMethod`."""
         return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
-    def can(self, state: RollbackState) -> str:
+    def obstacle(self, state: RollbackState) -> str:
         """See `RollbackMethod`."""
         if _comparable_lines(state.running) == _comparable_lines(state.startup):
             return ""
@@ -215,7 +215,7 @@ class ReloadTimer(RollbackMethod):
 
     def begin(self, ask: Ask, minutes: int) -> str:
         """See `RollbackMethod`."""
-        if reason := self.can(RollbackState(*ask("show running-config", "show startup-config"))):
+        if reason := self.obstacle(RollbackState(*ask("show running-config", "show startup-config"))):
             return reason
         *_, shown = ask(*self.start(minutes), *self.show_commands)
         return "" if _SCHEDULED in shown else find_refusal(shown) or f"it shows: {shown.strip()}"

@@ -41,7 +41,7 @@ def find_lock(running: str) -> str:
     return found[0].removeprefix(MARK).strip() if found else ""
 
 
-def refuse_locked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
+def refuse_locked_routers(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
     """Return the owner of each router's run lock. Raise `UserError` with all locks of runs other than `own`."""
     whose = {router: lock_owner(ask, router) for router in routers}
     locked = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
@@ -78,7 +78,7 @@ class RunLocks:
 
     def arm(self, traffic: Duration) -> None:
         """See `Guard`. Raise `UserError` if a router now has the lock of another run."""
-        whose = refuse_locked(self._ask, self._routers, self._who)
+        whose = refuse_locked_routers(self._ask, self._routers, self._who)
         self._inner.arm(traffic)
         if not self.marked:
             self._keep(self._who)
@@ -94,7 +94,7 @@ class RunLocks:
         if router not in self.marked:
             self.marked.append(router)
         # If two runs enter their locks at once, one of them reads the other's.
-        refuse_locked(self._ask, [router], self._who)
+        refuse_locked_routers(self._ask, [router], self._who)
 
     def disarm(self) -> None:
         """See `Guard`. The lock is removed last: another run could otherwise start, and its timer be stopped here."""

@@ -81,7 +81,7 @@ class LoginTranscript:
     def _write(self, who: str, line: str) -> None:
         if self._file is not None and self._left > 0:
             now = datetime.now(UTC).strftime("%H:%M:%S.%f")[:-3]
-            text = f"{now} {who} {self._redaction.masked(line)}\n"
+            text = f"{now} {who} {self._redaction.mask(line)}\n"
             self._left -= len(text.encode())
             if self._left <= 0:
                 text = f"{now} {REMARK} the rest is left out: more than {MAX_BYTES // 2**20} MiB\n"

@@ -20,8 +20,8 @@ def link_results(facts: PreflightFacts) -> dict[str, Any]:
         if trips is not None and trips.took_ms:
             seen[link.name] |= {
                 "round_trip_ms": {"least": round(min(trips.took_ms), 3), "median": round(trips.median_ms, 3)},
-                "requests": trips.sent,
-                "lost": trips.lost,
+                "requests": trips.sent_count,
+                "lost": trips.lost_count,
             }
     return seen
 

@@ -54,7 +54,7 @@ def _host_identity(host: HostFacts) -> dict[str, str]:
 
 def _used_interfaces(facts: PreflightFacts, name: str) -> set[str]:
     """Return the experiment's interfaces under the host's own names."""
-    return {facts.device(near) for _, near, _ in facts.experiment.topology.links_of(name)}
+    return {facts.device(near) for _, near, _ in facts.experiment.topology.node_links(name)}
 
 
 def _format_addresses(addresses: dict[str, str]) -> str:

@@ -42,7 +42,7 @@ def _existing_queueing(
 ) -> Iterator[tuple[str, str, str]]:
     """Return the router's own lines that would act on the experiment's packets in any cell, with interface and link."""
     running = facts.routers[router].running
-    for link, near, _ in facts.experiment.topology.links_of(router):
+    for link, near, _ in facts.experiment.topology.node_links(router):
         device = facts.device(near)
         lines = (line for text in asked or ("",) for line in existing_queueing(running, text, device, hardware))
         yield from ((line, device, link.name) for line in dict.fromkeys(lines))

@@ -11,7 +11,7 @@ from qoslab.model.experiment import Experiment, Link, LinkEnd
 from qoslab.model.generation import Generation
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.model.units import Duration
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.run.real.access.rollback_methods import RollbackState
 
 
@@ -51,14 +51,14 @@ class RoundTrips:
         return median(self.took_ms) if self.took_ms else 0.0
 
     @property
-    def sent(self) -> int:
+    def sent_count(self) -> int:
         """Number of all requests."""
         return self.answer_requests + self.burst
 
     @property
-    def lost(self) -> int:
+    def lost_count(self) -> int:
         """Number of requests without an answer."""
-        return self.sent - len(self.took_ms) - self.answers
+        return self.sent_count - len(self.took_ms) - self.answers
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class PreflightFacts:
     def expected_generation(self, node: str) -> Generation | None:
         """Return the QoS generation that the experiment expects of a router."""
         found = self.experiment.topology.nodes[node]
-        return platform_of(found).generation(found)
+        return node_platform(found).generation(found)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from qoslab.errors import DeviceError, MachineError
 from qoslab.model.experiment import Experiment, Link
-from qoslab.platforms import command_line_nodes, is_switch, platform_of
+from qoslab.platforms import command_line_nodes, is_switch, node_platform
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.devices.collector import CollectorProcess
 from qoslab.run.real.access.proxies import AccessProxies
@@ -115,13 +115,13 @@ class FactCollector:
             no_capture=found["no_capture"],
             congestion=frozenset(found["congestion"]),
             free=found["free"],
-            unfit={program: why for program in self._sent_programs(name) if (why := host.cannot_run(program))},
+            unfit={program: why for program in self._sent_programs(name) if (why := host.run_obstacle(program))},
             differences=tuple(dict.fromkeys(differing)),
             clock_ahead_ms=clock.offset_ns / 1e6,
             clock_error_ms=clock.error_ns / 1e6,
             cables={
                 near.interface: self._probe_cable(host, link, host.device(near.interface), addresses)
-                for link, near, _ in topology.links_of(name)
+                for link, near, _ in topology.node_links(name)
             },
             kernel=self._collect_kernel(host, found["missing"]) if isinstance(host, LinuxRouter) else None,
         )
@@ -173,7 +173,7 @@ class FactCollector:
 
     def _flow_programs(self, name: str) -> list[str]:
         """Return the programs that start and end flows on a host, in any arm."""
-        flows = [flow for arm in self.experiment.arms for flow in self.experiment.flows_of(arm)]
+        flows = [flow for arm in self.experiment.arms for flow in self.experiment.arm_flows(arm)]
         own = [flow for flow in flows if name in (flow.source, flow.destination)]
         return [program for flow in own for program in find_tool(flow.tool).programs]
 
@@ -183,14 +183,14 @@ class FactCollector:
         """Return a router's answers to commands, and to pings by address."""
         assert self.proxies is not None
         topology = self.experiment.topology
-        links = topology.links_of(name)
+        links = topology.node_links(name)
         own = [self.inventory.nodes.routers[name].device(near.interface) for _, near, _ in links]
         serials = tuple(each for each in own if each.startswith("Serial"))
         # Pings first: a router sends ARP requests, and `show arp` then has the answers.
         pings = [
             (str(far.address.ip), count)
             for link, near, far in links
-            if far.address is not None and platform_of(topology.nodes[far.node]).is_router
+            if far.address is not None and node_platform(topology.nodes[far.node]).is_router
             for count in _ping_counts(link, first=near == link.ends[0])
         ]
         shows = show_commands(switch=is_switch(topology.nodes[name]), serials=serials)

@@ -39,7 +39,7 @@ def check_rights(facts: PreflightFacts) -> Iterator[PreflightFinding]:
 def check_programs(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check for programs and congestion control algorithms."""
     experiment = facts.experiment
-    wanted = sorted({experiment.tcp_of(arm).congestion_control for arm in experiment.arms})
+    wanted = sorted({experiment.arm_tcp_profile(arm).congestion_control for arm in experiment.arms})
     for name, host in facts.hosts.items():
         for program in host.missing:
             yield PreflightFinding(
@@ -73,7 +73,7 @@ def check_disk(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         most = sum(
             link.rate.bps / 8 * facts.longest.seconds
             for point in points
-            for link, near, _ in experiment.topology.links_of(name)
+            for link, near, _ in experiment.topology.node_links(name)
             if near.interface == point.interface
         )
         free = f"{host.free / 1e6:.0f} MB"

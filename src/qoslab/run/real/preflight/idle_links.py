@@ -35,8 +35,8 @@ def check_idle_links(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     for link in facts.experiment.topology.links:
         trips = round_trips(facts, link)
         if trips is None or not trips.took_ms:
-            if link.emulated and not has_unchecked_cables(facts):
-                message = f"found no host to measure its {' and '.join(link.emulated)}, expected it to be compared"
+            if link.emulated_keys and not has_unchecked_cables(facts):
+                message = f"found no host to measure its {' and '.join(link.emulated_keys)}, expected it to be compared"
                 yield PreflightFinding(f"link {link.name}", message, "check that its ends respond")
             continue
         yield from _check_delay(link, trips)
@@ -79,7 +79,7 @@ def _check_loss(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
     one_way = _loss_share(link)
     expected = 1 - (1 - one_way) ** 2
     # The first request is often lost while a router resolves the address.
-    lost, sent = trips.lost, trips.sent
+    lost, sent = trips.lost_count, trips.sent_count
     if not expected:
         if lost > 1:
             message = f"found {lost} of {sent} requests without an answer at rest, expected all answered"

@@ -15,7 +15,7 @@ def check_management(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     networks = {each.network for link in facts.experiment.topology.links for end in link.ends for each in end.addresses}
     for name, host in facts.hosts.items():
         settings = facts.host_settings[name]
-        own = {settings.device(near.interface) for _, near, _ in facts.experiment.topology.links_of(name)}
+        own = {settings.device(near.interface) for _, near, _ in facts.experiment.topology.node_links(name)}
         if host.management in own:
             message = f"found the path to it through {host.management}, expected an interface outside the test networks"
             yield PreflightFinding(name, message, "reach it through another interface")

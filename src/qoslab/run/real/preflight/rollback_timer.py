@@ -18,7 +18,8 @@ def rollback(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         wanted, minutes = settings.rollback, timer_minutes(settings, facts.longest)
         ways = [way for way in methods_to_try(wanted) if way in ROLLBACK_METHODS]
         against = {
-            way: timer_limit_problem(way, minutes) or ROLLBACK_METHODS[way].can(router.rollback_state) for way in ways
+            way: timer_limit_problem(way, minutes) or ROLLBACK_METHODS[way].obstacle(router.rollback_state)
+            for way in ways
         }
         reasons = {way: reason for way, reason in against.items() if reason}
         if ways and len(reasons) == len(ways):

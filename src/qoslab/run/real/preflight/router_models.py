@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.ios.model.generations import release_generation
-from qoslab.platforms import MODELS, is_switch, routers_of
+from qoslab.platforms import MODELS, is_switch, router_names
 from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
 from qoslab.run.real.preflight.show_facts import INTERFACES
 
 
 def check_devices(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check release, model and QoS generation."""
-    for name in routers_of(facts.experiment.topology):
+    for name in router_names(facts.experiment.topology):
         router = facts.routers.get(name)
         if router is None:
             continue

@@ -73,7 +73,7 @@ def sent_commands(plan: Plan, settings: Mapping[str, LinuxRouterSettings]) -> It
         for title, task in tasks:
             topology = task.experiment.topology
             devices = {
-                near.interface: settings[router].device(near.interface) for _, near, _ in topology.links_of(router)
+                near.interface: settings[router].device(near.interface) for _, near, _ in topology.node_links(router)
             }
             made = kernel_config(topology, router, task.configurations.get(router, ""), lab=False)
             wanted = [replace_interfaces(each.words, devices) for each in made.commands]

@@ -59,7 +59,7 @@ class CheckResult:
             trips = round_trips(self.facts, link)
             took = ""
             if trips is not None and trips.took_ms:
-                took = f", round trip {trips.median_ms:.1f} ms, {trips.lost} of {trips.sent} lost"
+                took = f", round trip {trips.median_ms:.1f} ms, {trips.lost_count} of {trips.sent_count} lost"
             lines.append(f"link {link.name}: {proven[link.name]}{took}")
         return lines
 
@@ -94,7 +94,7 @@ def check_lab(file: Path, plan: Plan, collector: CollectorProcess) -> CheckResul
 
 
 def _unrestored_state(file: Path) -> list[PreflightFinding]:
-    state = RestoreState.of(file)
+    state = RestoreState.for_inventory(file)
     about = state.unrestored_owner()
     if about is None:
         return []

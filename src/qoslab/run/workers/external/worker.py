@@ -15,7 +15,7 @@ from qoslab.ios.device_config.interface_names import InterfaceNames
 from qoslab.ios.device_config.restore import VOLATILE
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.model.inventory import HostSettings, LinuxRouterSettings
-from qoslab.platforms import command_line_nodes, hosts_of, tc_command_nodes
+from qoslab.platforms import command_line_nodes, host_names, tc_command_nodes
 from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.results.redaction import KNOWN
 from qoslab.run.cell.journal import CellJournal
@@ -27,7 +27,7 @@ from qoslab.run.provenance import TOOLS
 from qoslab.run.real.access.inventory_proxies import access_methods
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_timer import RollbackTimers
-from qoslab.run.real.access.run_lock import RunLocks, refuse_locked
+from qoslab.run.real.access.run_lock import RunLocks, refuse_locked_routers
 from qoslab.run.real.channel import AgentChannel
 from qoslab.run.real.connect import (
     collect_facts,
@@ -88,7 +88,7 @@ class ExternalWorker(MeasuredWorker):
         if findings:
             raise UserError("\n".join(map(str, findings)))
         # State left by another run must be restored first, and no other run can start in between.
-        state = RestoreState.of(self._file)
+        state = RestoreState.for_inventory(self._file)
         state.begin(inventory=self._file, run=self._restored.parent, topology=experiment.topology)
         self._left_behind = state
         self._times += 1
@@ -102,7 +102,7 @@ class ExternalWorker(MeasuredWorker):
             lab = reach_hosts(inventory, experiment, who, proxies, self._check_user)
             with disconnect_on_failure(lab):
                 if proxies is not None:
-                    refuse_locked(proxies.ask, command_line_nodes(experiment.topology))
+                    refuse_locked_routers(proxies.ask, command_line_nodes(experiment.topology))
                 if refused := refusal_error(nodes_in_use(lab, {})):
                     raise refused
                 collector = self._shared.get()
@@ -116,9 +116,9 @@ class ExternalWorker(MeasuredWorker):
         except BaseException:
             self._leave()
             raise
-        self.described = self.described or {
+        self.lab_description = self.lab_description or {
             "inventory": str(self._file),
-            "hosts": lab.described,
+            "hosts": lab.lab_description,
             "devices": device_identities(facts),
             "links": link_results(facts),
         }
@@ -165,9 +165,9 @@ class ExternalWorker(MeasuredWorker):
         write_inventory(self._scratch / "inventory.json", {**served, **proxied}, lab=False)
         self._shared.connect(proxied, known_hosts=proxies.known_hosts(), lab=str(self._number))
         settings = {name: inventory.nodes.routers[name] for name in proxied}
-        rollback = RollbackTimers(proxies.ask, settings, self._demands.longest, self._state.keep_countdowns)
+        rollback = RollbackTimers(proxies.ask, settings, self._demands.longest, self._state.save_countdowns)
         self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
-        self._set_routers(experiment, RunLocks(rollback, proxies.ask, proxied, who, self._state.keep_mark))
+        self._set_routers(experiment, RunLocks(rollback, proxies.ask, proxied, who, self._state.save_run_locks))
 
     def _check(self) -> None:
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
@@ -177,7 +177,7 @@ class ExternalWorker(MeasuredWorker):
 
     def _record_lab_notes(self, task: CellTask, journal: CellJournal) -> None:
         """Record changes of routers by other users; a cell is invalid if a router lost its configuration."""
-        for router in () if self._lab is None else self._lab.changed():
+        for router in () if self._lab is None else self._lab.changed_routers():
             journal.record_invalid(f"another user changed the qdiscs of {router} during this cell")
         for router, driver in self._routers.command_lines.items():
             shown = self._show(router, SHOW).raw
@@ -233,15 +233,15 @@ class ExternalWorker(MeasuredWorker):
             self._note(f"the changes on routers are not in the report: {error.message}")
 
     def _record_changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
-        before = self._routers.command_lines[router].before
+        before = self._routers.command_lines[router].configuration_before
         # `lab rescue` will report on routers that are not restored.
         left = None if why else self._state_difference(before, self._show(router, SHOW).raw)
         listed = {arm: self._state_difference(before, text) for arm, text in arms.items()}
-        return RouterChanges(arms=listed, left=left, why=KNOWN.masked(why))
+        return RouterChanges(arms=listed, left=left, why=KNOWN.mask(why))
 
     def _state_difference(self, before: str, after: str) -> tuple[str, ...]:
         found = self._shared.get().difference(before, after, VOLATILE)
-        return tuple(KNOWN.masked("\n".join(found)).splitlines())
+        return tuple(KNOWN.mask("\n".join(found)).splitlines())
 
     def _forget_state(self) -> None:
         """Remove the state, because everything is restored."""
@@ -265,7 +265,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
 
     Raise `UserError` if a host is missing, or another run is in progress: a run calls this first.
     """
-    RestoreState.of(Path(place)).refuse_in_use(Path(place))
+    RestoreState.for_inventory(Path(place)).refuse_in_use(Path(place))
     inventory = read_lab(Path(place))
     findings = inventory_obstacles(experiment, inventory.nodes, inventory.file)
     if findings:
@@ -278,7 +278,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
     def ask(name: str) -> Mapping[str, str | None]:
         channel = AgentChannel(name, access[name], run_owner(experiment))
         try:
-            devices = [settings[name].device(near.interface) for _, near, _ in topology.links_of(name)]
+            devices = [settings[name].device(near.interface) for _, near, _ in topology.node_links(name)]
             for device, who in channel.ask("held", devices=devices)["held"].items():
                 raise UserError(f"{name}: {device} is held by {who}", hint="Wait until it ends, or stop it.")
             found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
@@ -286,14 +286,14 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         finally:
             channel.close()
 
-    machines = (*hosts_of(topology), *tc_command_nodes(topology))
+    machines = (*host_names(topology), *tc_command_nodes(topology))
     found, errors = run_parallel({name: partial(ask, name) for name in machines})
     if errors:
         # If another run has the nodes, the logins need not be waited for.
         away = any(isinstance(each, DeviceError) for each in errors)
         shut_out = _login_errors(inventory, experiment) if away else []
         raise combined_error([*shut_out, *errors])
-    return {tool: _combined_version({name: found[name][tool] for name in hosts_of(topology)}) for tool in TOOLS}
+    return {tool: _combined_version({name: found[name][tool] for name in host_names(topology)}) for tool in TOOLS}
 
 
 def _login_errors(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qoslab.errors import ExperimentError
-from qoslab.platforms import platform_of
+from qoslab.platforms import node_platform
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.run.devices.ansible_inventory import Access, EngineAccess, IosAccess
 from qoslab.system.programs import find_own_program
@@ -20,7 +20,7 @@ def lab_router_access(lab: Lab, sockets: Path | None = None) -> dict[str, Access
     """
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
-        platform = platform_of(node.node)
+        platform = node_platform(node.node)
         group = platform.ansible_role(node.node)
         if group is None:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import command_line_nodes, kernel_routers, routers_of
+from qoslab.platforms import command_line_nodes, kernel_routers, router_names
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.task import CellTask
@@ -40,7 +40,7 @@ class LabWorker(MeasuredWorker):
     def can_run(self, experiment: Experiment) -> bool:
         """See `MeasuredWorker`."""
         same = self._wired == (experiment.topology, experiment.seed, self._guests)
-        return same and self._lab is not None and self._lab.alive()
+        return same and self._lab is not None and self._lab.is_alive()
 
     def _expect(self, task: CellTask) -> None:
         """Choose the kernels of routers of platform tc by the kinds that their commands need."""
@@ -57,9 +57,9 @@ class LabWorker(MeasuredWorker):
         one.
         """
         routers: list[tuple[str, str]] = [
-            (name, experiment.topology.nodes[name].platform) for name in routers_of(experiment.topology)
+            (name, experiment.topology.nodes[name].platform) for name in router_names(experiment.topology)
         ]
-        if self._lab is not None and (self._reached != routers or not self._lab.alive()):
+        if self._lab is not None and (self._reached != routers or not self._lab.is_alive()):
             # Ansible may still be working on routers that are gone.
             self._leave()
         try:
@@ -95,7 +95,7 @@ class LabWorker(MeasuredWorker):
         lab = Lab.up(
             topology,
             name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
-            tcp_profile=experiment.tcp_of(experiment.arms[0]),
+            tcp_profile=experiment.arm_tcp_profile(experiment.arms[0]),
             seed=experiment.seed,
             ssh=ssh,
             guests=self._guests,
@@ -108,7 +108,7 @@ class LabWorker(MeasuredWorker):
                     f"log in to {name}: ssh -p {way.port} {way.user}@{way.host}, "
                     f"password {way.password}, enable secret {way.enable}"
                 )
-        self.described = self.described or lab.describe()
+        self.lab_description = self.lab_description or lab.describe()
         access = lab_router_access(lab, scratch / "sockets")
         write_inventory(scratch / "inventory.json", access)
         if lab.host_key is not None:
@@ -128,7 +128,7 @@ class LabWorker(MeasuredWorker):
         if lab is None:
             return
         try:
-            if self._wired is not None and lab.alive():
+            if self._wired is not None and lab.is_alive():
                 self._tell(self._label, "restore the routers")
                 self._routers.restore(None, self._restored / f"{self._number}-{self._labs}")
                 self._tell(self._label, "")
