@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.matrix import WORK_LIMIT
@@ -31,6 +33,10 @@ DEPTH_LIMIT = 32
 """Maximum number of keys and indices in the path of a value; real ones have at most eight."""
 
 _TAG = "tag:yaml.org,2002:"
+_COLLECTIONS = frozenset({f"{_TAG}map", f"{_TAG}seq"})
+"""Tags of lists and mappings."""
+_REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters that show the text around them in another order (Unicode Standard Annex 9)."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,10 @@ def _parse_shared(text: str, file: str) -> Document:
         problem = " ".join(filter(None, (error.context, error.problem)))
         hint = "indent with spaces, not tabs" if r"'\t'" in problem else ""
         raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}", hint)]) from error
+    except ReaderError as error:
+        line, column = text.count("\n", 0, error.position) + 1, error.position - text.rfind("\n", 0, error.position)
+        message = f"not valid YAML: found the character U+{error.character:04X}, expected printable text"
+        raise ExperimentError(findings=[Place(file, line, column).finding("", message)]) from error
     except YAMLError as error:
         raise ExperimentError(findings=[Place(file).finding("", f"not valid YAML: {error}")]) from error
     except RecursionError as error:
@@ -209,6 +219,8 @@ class _Reader:
         self.document.values[steps] = self.place(node)
         if id(node) in around:
             raise ExperimentError(findings=[self.place(node).finding("", "found an alias to its own parent")])
+        if not isinstance(node, ScalarNode) and node.tag not in _COLLECTIONS:
+            self.note(self.place(node), steps, f"found the tag {node.tag}, expected a plain list or mapping")
         inside = around | {id(node)}
         if isinstance(node, MappingNode):
             return self.mapping(node, steps, inside)
@@ -272,6 +284,9 @@ class _Reader:
             character = ord(text[error.start])
             self.note(self.place(node), steps, f"found \\u{character:04x}, which is not a character, expected text")
             return text.encode(errors="replace").decode()
+        if (found := _REORDERING.search(text)) is not None:
+            message = f"found the invisible character U+{ord(found[0]):04X}, which reorders text; expected none"
+            self.note(self.place(node), steps, message)
         return text
 
     def note(self, place: Place, steps: Steps, message: str) -> None:
