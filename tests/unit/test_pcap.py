@@ -356,8 +356,21 @@ def test_interface_of_another_link_type_matters_only_with_packets(tmp_path: Path
     pieces = list(read_packets(file))
     assert join_files(pieces)["interface"] == [1]
     file.write_bytes(head + of_interface(1, 5 * 10**9, b"x" * 60) + of_interface(0, 6 * 10**9, b"x" * 60))
-    with pytest.raises(CaptureError, match=r"the interface at byte 28: found packets of link type 0, expected 1 "):
+    with pytest.raises(
+        CaptureError, match=r'the interface "loopback" at byte 28: found packets of link type 0, expected 1 '
+    ):
         list(read_packets(file))
+
+
+@pytest.mark.parametrize("chosen", ["eth0", "1", "eth0#1"])
+def test_packets_of_another_link_type_are_left_out_of_a_chosen_interface(tmp_path: Path, chosen: str) -> None:
+    file = tmp_path / "x.pcapng"
+    radio, cable = (of_interface(number, 5 * 10**9, b"x" * 60) for number in (0, 1))
+    file.write_bytes(describe_packets([("wlan0", 105), ("eth0", 1)]) + radio + cable + radio)
+    assert join_files(list(read_packets(file, interfaces=[chosen])))["interface"] == [1]
+    for other in ("wlan0", "0"):
+        with pytest.raises(CaptureError, match=r'the interface "wlan0" at byte 28: found packets of link type 105'):
+            list(read_packets(file, interfaces=[chosen, other]))
 
 
 def test_interfaces_are_numbered_through_all_sections(tmp_path: Path) -> None:

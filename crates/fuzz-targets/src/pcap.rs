@@ -12,7 +12,7 @@ const MOST: usize = 100_000;
 
 /// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
-    let Ok(mut capture) = Capture::new(bytes) else { return };
+    let Ok(mut capture) = Capture::new(bytes, &[]) else { return };
     let (mut columns, mut room, mut packets) = (Columns::new(64), Vec::new(), 0);
     let compressed = bytes.starts_with(&[0x1f, 0x8b]);
     while let Ok(Some(packet)) = capture.next_packet() {

@@ -39,15 +39,16 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Capture<'a> {
-    /// Reads a source that may be compressed by gzip.
+    /// Reads a source that may be compressed by gzip. Packets of unknown link types are an error, except those of
+    /// interfaces that are not `wanted`, by name or number; without names, all interfaces are.
     ///
     /// # Errors
     /// Contents found in place of a capture.
-    pub fn new(source: impl Read + 'a) -> Result<Capture<'a>, String> {
+    pub fn new(source: impl Read + 'a, wanted: &[String]) -> Result<Capture<'a>, String> {
         let mut input = Input::new(source);
         let first = input.peek(4).to_vec();
         let form = if first == SECTION {
-            Form::Pcapng(Pcapng::new())
+            Form::Pcapng(Pcapng::new(wanted))
         } else if let Some((order, ticks)) = Pcap::recognise(&first) {
             Form::Pcap(Pcap::new(&mut input, order, ticks)?)
         } else if first.len() < 4 {

@@ -25,6 +25,10 @@ struct Cli {
     /// Bytes after the IP header by which a packet is recognised, if that many were captured
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=1024))]
     behind: u16,
+    /// Interface that matters, by name or number: packets of others are left out if their link type is unknown.
+    /// Repeatable. [default: all]
+    #[arg(long = "interface", value_name = "NAME")]
+    interfaces: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -41,7 +45,7 @@ fn write(cli: &Cli) -> Result<(), Failure> {
     writeln!(output, "{}", json!({"format": 1, "columns": Columns::NAMES})).map_err(gone)?;
     let mut columns = Columns::new(cli.behind.into());
     let (mut packets, mut problem, mut interfaces) = (0_u64, None, Vec::new());
-    match Capture::new(file) {
+    match Capture::new(file, &cli.interfaces) {
         Err(why) => problem = Some(why),
         Ok(mut capture) => {
             loop {

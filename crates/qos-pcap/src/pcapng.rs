@@ -39,11 +39,14 @@ pub struct Pcapng {
     interfaces: Vec<Interface>,
     /// Interfaces of all sections so far.
     names: Vec<String>,
+    /// Names or numbers of the interfaces that matter; all of them if empty.
+    wanted: Vec<String>,
 }
 
 impl Pcapng {
-    pub fn new() -> Pcapng {
-        Pcapng { order: Order { big: false }, interfaces: Vec::new(), names: Vec::new() }
+    pub fn new(wanted: &[String]) -> Pcapng {
+        let wanted = wanted.to_vec();
+        Pcapng { order: Order { big: false }, interfaces: Vec::new(), names: Vec::new(), wanted }
     }
 
     pub fn names(&self) -> &[String] {
@@ -85,7 +88,11 @@ impl Pcapng {
                     self.names.push(found.name.clone());
                     self.interfaces.push(found);
                 }
-                ENHANCED | OBSOLETE => return self.packet(block, kind, at).map(Some),
+                ENHANCED | OBSOLETE => {
+                    if let Some(found) = self.packet(block, kind, at)? {
+                        return Ok(Some(found));
+                    }
+                }
                 SIMPLE => return Err(format!("the packet at byte {at} has no timestamp (a simple packet block)")),
                 _ => {}
             }
@@ -93,7 +100,8 @@ impl Pcapng {
         }
     }
 
-    fn packet(&self, block: &[u8], kind: u32, at: u64) -> Result<Record, String> {
+    /// The packet of a block; none if its link type is unknown and its interface does not matter.
+    fn packet(&self, block: &[u8], kind: u32, at: u64) -> Result<Option<Record>, String> {
         let order = self.order;
         if block.len() < PACKET + TAIL {
             return Err(format!("the packet at byte {at} is malformed"));
@@ -109,10 +117,22 @@ impl Pcapng {
         }
         let time_ns = nanoseconds(stamp, interface.ticks, interface.later_s)
             .ok_or_else(|| format!("the packet at byte {at} has an impossible timestamp"))?;
-        let link = interface.link.clone().map_err(|why| format!("the interface at byte {}: {why}", interface.at))?;
         let before = self.names.len() - self.interfaces.len();
-        let interface = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(number);
-        Ok(Record { time_ns, length, link, interface, start: PACKET, kept, block: block.len() })
+        let place = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(number);
+        let link = match &interface.link {
+            Ok(link) => *link,
+            Err(_) if !self.matters(&interface.name, place) => return Ok(None),
+            Err(why) => {
+                let name = if interface.name.is_empty() { String::new() } else { format!("{:?} ", interface.name) };
+                return Err(format!("the interface {name}at byte {}: {why}", interface.at));
+            }
+        };
+        Ok(Some(Record { time_ns, length, link, interface: place, start: PACKET, kept, block: block.len() }))
+    }
+
+    fn matters(&self, name: &str, number: u32) -> bool {
+        let (number, full) = (number.to_string(), format!("{name}#{number}"));
+        self.wanted.is_empty() || self.wanted.iter().any(|each| *each == name || *each == number || *each == full)
     }
 }
 

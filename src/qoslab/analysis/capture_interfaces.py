@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import column_array
 from qoslab.errors import UserError
 
@@ -52,6 +53,13 @@ def interface_numbers(file: Path, packets: pd.DataFrame, found: Mapping[int, str
             f'{file}: found no packets from interface "{wanted}", expected one of {_list_interfaces(packets, found)}'
         )
     return numbers
+
+
+def unreadable(error: CaptureError) -> UserError:
+    """Return the error for a capture that cannot be read, with a hint if only one of its interfaces is the reason."""
+    of_interface = "found packets of link type" in error.message and "the interface " in error.message
+    hint = "Choose another interface with --interface, if the capture has one." if of_interface else ""
+    return UserError(error.message, hint=error.hint or hint)
 
 
 def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:

@@ -38,7 +38,7 @@ def limiter_rows(files: CellFiles, experiment: Experiment, wanted: Iterable[Refe
     for (before, after), dscps in pairs.items():
         captures = [files.capture(name) for name in (before, after)]
         try:
-            joined = join(*load(captures[0], captures[1], lambda file, behind: read_packets(file, behind=behind)))
+            joined = join(*load(captures[0], captures[1], lambda file, behind, _: read_packets(file, behind=behind)))
             rows += [{"before": before, "after": after, "dscp": dscp, **_figures(joined, dscp)} for dscp in dscps]
         except (CaptureError, UserError) as error:
             problems.append(f"captures {before} and {after}: {error.message}")

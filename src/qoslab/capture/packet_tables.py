@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import json
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,7 +59,7 @@ Array = npt.NDArray[Any]
 
 
 def read_packets(
-    file: Path, *, piece: int = PIECE, behind: int = PAYLOAD_BYTES
+    file: Path, *, piece: int = PIECE, behind: int = PAYLOAD_BYTES, interfaces: Iterable[str] = ()
 ) -> Generator[pa.RecordBatch, None, list[str]]:
     """Yield all packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
 
@@ -67,12 +67,14 @@ def read_packets(
 
     A file that ends in the middle of a packet (for example because the capture tool was killed, or the disk was full)
     is read up to that packet. Then, as for a file that is not a capture, raise `CaptureError`. `behind` bytes, 8 to
-    1024, distinguish packets.
+    1024, distinguish packets. Packets of an unknown link type are an error, unless `interfaces` has names or numbers of
+    other interfaces only: then they are left out.
     """
     if file.exists() and not (file.is_file() or file.is_dir()):
         # A FIFO would block.
         raise CaptureError(f"{file}: it is not a regular file")
-    command = [str(find_own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
+    options = [f"--piece={piece}", f"--behind={behind}", *(f"--interface={each}" for each in interfaces)]
+    command = [str(find_own_program(PROGRAM)), *options, "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         # The kernel limits a user's large pipes; the default size also works. Only Linux supports other sizes.

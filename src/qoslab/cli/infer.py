@@ -55,6 +55,7 @@ def command(
     delayed. A limiter is reported only if it explains these packets when it is replayed;
     docs/reference/captures.md describes how, and the limits of the method.
     """
+    from qoslab.analysis.capture_interfaces import unreadable
     from qoslab.analysis.limiter_inference import infer, join, load
     from qoslab.capture import CaptureError
     from qoslab.capture.packet_tables import read_packets
@@ -62,9 +63,11 @@ def command(
     if len(interfaces) > 2:
         raise UserError(f"found --interface {len(interfaces)} times, expected it once, or twice for BEFORE and AFTER")
     try:
-        packets = load(before, after, lambda file, behind: read_packets(file, behind=behind), interfaces)
+        packets = load(
+            before, after, lambda file, behind, only: read_packets(file, behind=behind, interfaces=only), interfaces
+        )
     except CaptureError as error:
-        raise UserError(error.message) from error
+        raise unreadable(error) from error
     joined = join(*packets)
     limiter = infer(joined.select_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:

@@ -42,9 +42,9 @@ _SOURCE = 3
 """Number of columns of a flow that identify the sender."""
 
 Codes = npt.NDArray[np.int64]
-Reader = Callable[[Path, int], Iterator[pa.RecordBatch]]
-"""Function that reads a capture; its second argument is the number of bytes after the IP header that
-identify packets.
+Reader = Callable[[Path, int, Sequence[str]], Iterator[pa.RecordBatch]]
+"""Function that reads a capture. Its second argument is the number of bytes after the IP header that identify packets,
+its third one the needed interface, if not all are.
 """
 
 
@@ -159,7 +159,7 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
 
 
 def _load(file: Path, read: Reader, behind: int, wanted: str | None, of_several: bool) -> pd.DataFrame:
-    noted = Noted(read(file, behind))
+    noted = Noted(read(file, behind, () if wanted is None else (wanted,)))
     pieces = [piece.select(_KEPT) for piece in noted]
     table = pa.Table.from_batches(pieces) if pieces else None
     if table is None:

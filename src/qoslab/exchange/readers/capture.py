@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from qoslab.analysis.capture_interfaces import Noted, interface_numbers, labels, refuse_duplicates
+from qoslab.analysis.capture_interfaces import Noted, interface_numbers, labels, refuse_duplicates, unreadable
 from qoslab.analysis.packets import BIN_NS, bin_packets
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
@@ -33,10 +33,10 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> ForeignResults:
     """
     name = path.name.split(".")[0]
     try:
-        noted = Noted(read_packets(path))
+        noted = Noted(read_packets(path, interfaces=interfaces))
         table = bin_packets(noted).to_pandas().assign(capture=name)
         several = labels(noted.packets, noted.names)
-        if len(several) > 1:
+        if len(several) > 1 or (interfaces and len(noted.names) > 1):
             if interfaces:
                 numbers = {
                     each for name in interfaces for each in interface_numbers(path, noted.packets, several, name)
@@ -51,7 +51,7 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> ForeignResults:
         else:
             refuse_duplicates(path, noted.packets)
     except CaptureError as error:
-        raise UserError(error.message, hint=error.hint) from error
+        raise unreadable(error) from error
     if table.empty:
         raise UserError(
             f"{path}: found a capture without packets, expected at least one packet",
@@ -69,7 +69,8 @@ def _bins_by_interface(path: Path, name: str, packets: pd.DataFrame, interfaces:
     tables = []
     for number, label in interfaces.items():
         refuse_duplicates(path, packets[packets["interface"] == number])
-        pieces = (piece.filter(pc.equal(piece.column("interface"), number)) for piece in read_packets(path))
+        every = read_packets(path, interfaces=(str(number),))
+        pieces = (piece.filter(pc.equal(piece.column("interface"), number)) for piece in every)
         tables.append(bin_packets(pieces, first_ns).to_pandas().assign(capture=f"{name}-{label}"))
     found: pd.DataFrame = pd.concat(tables, ignore_index=True)
     return found
