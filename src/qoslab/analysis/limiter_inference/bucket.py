@@ -28,8 +28,8 @@ LEAST_CERTAIN = 0.5
 _OUTLIERS = 0.02
 """Share of either kind of packets that a rate need not explain, if no rate explains all of them."""
 _SMALL_BURST, _ABOVE_PASSED = 2, 1.1
-"""Packets of a small burst, and minimum ratio of its rate to that of the passed packets. If such a bucket leaves packets
-unexplained, its rate is uncertain: a slower bucket with later losses passes the same constant-rate packets.
+"""Packets of a small burst, and minimum ratio of its rate to that of the passed packets. If it does not explain all
+packets, its rate is uncertain: a slower bucket with later losses passes the same constant-rate packets.
 """
 _COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
 _FARTHEST = 40
