@@ -27,6 +27,7 @@ from qoslab.simulation.result import read_flow, read_result
 from qoslab.simulation.scenario import build_scenario, configured_routers
 from qoslab.system.programs import SIMULATOR, find_own_program
 from qoslab.traffic.base import Endpoints, FlowOutput, is_listening
+from qoslab.traffic.endpoints import flow_seed
 from qoslab.traffic.flood import Flood
 
 EXPERIMENT = """\
@@ -184,7 +185,8 @@ def test_schema_for_editors_takes_a_kind_in_place_of_a_tool() -> None:
 
 
 def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) -> None:
-    file = file_with(tmp_path, "kind: voice, streams: 3", "kind: streaming, rate: 2 Mb/s", "kind: web, streams: 2")
+    web_users = "kind: web, streams: 2, size: 300 kB"
+    file = file_with(tmp_path, "kind: voice, streams: 3", "kind: streaming, rate: 2 Mb/s", web_users)
     plan = make_plan(load_sweep(file, None, LABS["simulated"].check), Options(lab="simulated"))
     task = make_task(plan.cells[0], {"qos-sim": "qos-sim 0.1.0"})
     routers = configured_routers(task.experiment, task.configurations)
@@ -206,5 +208,20 @@ def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) ->
         assert 80 < call.voice_r < 92
     assert streaming.streams[0].voice_r is None
     assert streaming.streams[0].goodput_bps == pytest.approx(2_000_000, rel=0.15)
-    # A page of 2.65 MB takes 2.2 s at 10 Mb/s alone; there is time for at most one of each user.
+    # A user loads a page, of 0.3 s, less than once in the time of the flow.
     assert [each.pages is not None and each.pages <= 1 for each in web.streams] == [True, True]
+
+
+def test_simulation_and_hosts_start_users_by_the_same_draw(tmp_path: Path) -> None:
+    file = file_with(tmp_path, "kind: web, streams: 3, delay: 1 s", "kind: transactions, streams: 40")
+    plan = make_plan(load_sweep(file, None, LABS["simulated"].check), Options(lab="simulated"))
+    task = make_task(plan.cells[0], {"qos-sim": "qos-sim 0.1.0"})
+    experiment = task.experiment
+    scenario = build_scenario(experiment, configured_routers(experiment, task.configurations), 1, task.demand)
+    address = IPv4Address("127.0.0.1")
+    for flow, simulated in zip(experiment.traffic, scenario["flows"], strict=True):
+        ends = Endpoints(address, address, 5002, seed=flow_seed(experiment.seed, 1, flow.name))
+        commands = Flood().commands(flow, experiment.duration_of(experiment.arms[0], flow), ends, "cubic")
+        options = dict(itertools.pairwise(commands.client))
+        assert int(options["--seed"]) == simulated["seed"]
+        assert round(float(options["--spread"]) * 10**9) == simulated["spread_ns"] > 0

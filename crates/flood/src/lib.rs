@@ -5,3 +5,4 @@ pub mod datagram;
 pub mod pace;
 pub mod sequence;
 pub mod source_frames;
+pub mod starts;

@@ -15,6 +15,7 @@ use nix::sys::socket::{bind, connect, setsockopt, socket, sockopt, SockFlag, Soc
 use serde::Serialize;
 
 use flood::pace::{Gap, Next, Pacer};
+use flood::starts::starts;
 use netio::clock;
 use netio::tcp_info::{limit_unsent, tcp_info, TcpInfo};
 use netio::wait::{Interest, Stop};
@@ -130,12 +131,11 @@ impl PageSender {
             return Err(Error::Options("found a spread that is not below the duration, expected a shorter one".into()));
         }
         let mut stop = Stop::on_signals().map_err(|error| system("cannot wait for signals", &error))?;
-        let mut random = fastrand::Rng::with_seed(self.seed);
-        let mut connections: Vec<Connection> = (0..self.streams)
-            .map(|_| Connection { offset: random.u64(0..=self.spread), state: State::Waiting })
+        let mut connections: Vec<Connection> = starts(self.seed, self.streams.into(), self.spread)
+            .map(|offset| Connection { offset, state: State::Waiting })
             .collect();
         let mut data = vec![0u8; UNSENT as usize];
-        random.fill(&mut data);
+        fastrand::Rng::with_seed(self.seed).fill(&mut data);
         let start = clock::monotonic();
         loop {
             let mut next = u64::MAX;

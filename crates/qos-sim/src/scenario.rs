@@ -254,13 +254,14 @@ pub struct Flow {
     /// sent at once as datagrams of `payload_bytes`, the last one shorter, `gap_ns` after the frame before.
     #[serde(default)]
     pub frames: Vec<u32>,
-    /// Each stream starts so much later, at random from 0 to this, and ends with the flow.
+    /// Each stream starts so much later, at random from 0 to this by `seed`, as with `flood`, and ends with the flow.
     #[serde(default)]
     pub spread_ns: u64,
     /// UDP: streams send by turns at even distances, as `flood` does, rather than all at the same moments.
     #[serde(default)]
     pub take_turns: bool,
-    /// UDP: seed of the values drawn for each datagram; follows from the scenario's seed by default.
+    /// Seed of the starts, and over UDP of the values drawn for each datagram; follows from the scenario's seed by
+    /// default.
     #[serde(default)]
     pub seed: Option<u64>,
     /// TCP: congestion control of the sender, instead of that of the host's profile.

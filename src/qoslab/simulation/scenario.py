@@ -257,6 +257,7 @@ def _flow_entry(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> 
     kind = None if flow.kind is None else KINDS[flow.kind]
     if spread_ns := flood_pages.start_spread_ns(flow, experiment.flow_duration(experiment.arms[0], flow).ns):
         config["spread_ns"] = spread_ns
+        config["seed"] = seed
     if kind is not None and kind.bursts and flow.protocol == "udp":
         config |= _frame_bursts(kind, flow)
         config["seed"] = seed

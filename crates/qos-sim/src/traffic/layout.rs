@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use flood::pace::Gap;
+use flood::starts::starts;
 use ipnet::IpNet;
 use qos_core::wire::protocol;
 use qos_core::ConfigError;
@@ -184,8 +185,9 @@ impl Traffic {
         let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
         let (first, first_source) = (self.streams.len(), self.datagrams.len());
         let numbers = ends.addresses.map(|address| self.number(address));
-        let mut random = Seed::new(scenario.seed).with("spread").with(&flow.name).random();
-        for stream in 0..flow.streams {
+        let seed = flow.seed.unwrap_or_else(|| Seed::new(scenario.seed).with("flow").with(&flow.name).number());
+        let offsets = starts(seed, flow.streams as usize, flow.spread_ns);
+        for (stream, offset) in (0..flow.streams).zip(offsets) {
             let local_port = ports.take(hosts[0], number, client_port(flow, stream, &path)?, &path)?;
             let ports = [local_port, flow.port.unwrap_or(0)];
             let settings = || settings(scenario, network, hosts, (flow, ipv6));
@@ -194,7 +196,7 @@ impl Traffic {
                 flow: index,
                 number: stream + 1,
                 local_port,
-                offset: Duration(random.up_to(flow.spread_ns)),
+                offset: Duration(offset),
                 // Only the client asks for a code point.
                 ways: ends.ways(network, numbers, number, ports, [flow.dscp, 0]),
                 kind,
@@ -204,7 +206,7 @@ impl Traffic {
             });
         }
         if let Some(gap) = gap {
-            self.add_sources(scenario, flow, gap, first_source, start, duration_ns);
+            self.add_sources(flow, seed, gap, first_source, start, duration_ns);
         }
         self.flows.push(Course {
             name: flow.name.clone(),
@@ -240,9 +242,7 @@ impl Traffic {
         })
     }
 
-    fn add_sources(&mut self, scenario: &Scenario, flow: &Flow, gap: Gap, first: usize, start: Time, duration_ns: u64) {
-        let derived = Seed::new(scenario.seed).with("flow").with(&flow.name).number();
-        let seed = flow.seed.unwrap_or(derived);
+    fn add_sources(&mut self, flow: &Flow, seed: u64, gap: Gap, first: usize, start: Time, duration_ns: u64) {
         let all = first..first + flow.streams as usize;
         if flow.take_turns {
             self.sources.push(Source::new(flow, gap, all, seed, start, duration_ns));

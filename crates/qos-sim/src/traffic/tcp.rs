@@ -124,9 +124,7 @@ impl Transfer {
     /// A stream of a flow, of which the connection is still to be opened.
     pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
         let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
-        for (field, found) in
-            [("frames", !flow.frames.is_empty()), ("take_turns", flow.take_turns), ("seed", flow.seed.is_some())]
-        {
+        for (field, found) in [("frames", !flow.frames.is_empty()), ("take_turns", flow.take_turns)] {
             if found {
                 return wrong(field, "found this key on a TCP flow, expected it on UDP flows only".to_owned());
             }

@@ -48,6 +48,23 @@ fn spread_streams_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn streams_start_when_flood_starts_them() {
+    let mut scenario = dumbbell(100_000_000, 0);
+    for (name, protocol) in [("datagrams", "udp"), ("pages", "tcp")] {
+        scenario["flows"] =
+            json!([udp(json!({"name": name, "protocol": protocol, "payload_bytes": 100, "streams": 20,
+            "spread_ns": 4 * SECOND, "gap_ns": 10 * MILLI, "seed": 77}))]);
+        let report = run(&scenario);
+        let starts = flood::starts::starts(77, 20, 4 * SECOND);
+        for (stream, start) in report.flows[name].streams.iter().zip(starts) {
+            // A hundred a second from the start of the stream to the end of the flow; TCP connects first.
+            let (sent, expected) = (stream.bytes / 100, (10 * SECOND - start) / (10 * MILLI));
+            assert!(sent.abs_diff(expected) <= 5, "{name} {}: {sent}, expected {expected}", stream.stream);
+        }
+    }
+}
+
+#[test]
 fn a_write_over_tcp_takes_its_time_on_the_line_at_least() {
     let mut scenario = dumbbell(10_000_000, 0);
     scenario["flows"] = json!([{"name": "pages", "protocol": "tcp", "source": "client", "destination": "server",
