@@ -16,6 +16,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers import detect_format
 from qoslab.exchange.routers import ImportChoices, import_routers
 from qoslab.exchange.routers.anonymous import Anonymiser
+from qoslab.exchange.routers.effects import NO_EFFECT, NOT_IP, effect_of_block
 from qoslab.exchange.routers.import_result import ImportResult
 from qoslab.exchange.routers.show_values import read_interfaces, read_policies, read_routes, read_version
 from qoslab.exchange.routers.terminal_text import split_outputs
@@ -590,3 +591,30 @@ def test_cellular_interface_is_a_link_with_an_assumed_rate(tmp_path: Path, lines
     (link,) = (each for each in router.attached if each.port == "Cellular0/1/0")
     assert str(link.rate) == rate
     assert "service-policy output P" in (tmp_path / "made" / "templates" / "B.ios.j2").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "effect"),
+    [
+        ("nls resp-timeout 5", NOT_IP),
+        ("sdllc traddr 1111.2222.3333 1 2 3", NOT_IP),
+        ("xns routing 0000.0c00.1111", NOT_IP),
+        ("menu OPS text 1 Connect", NO_EFFECT),
+        ("platform hardware throughput level 300000", "the total rate of the device, which its license limits"),
+    ],
+)
+def test_rare_commands_are_listed_with_their_effect(line: str, effect: str) -> None:
+    assert effect_of_block(line) == effect
+
+
+def test_line_above_10_gigabits_becomes_a_valid_experiment(tmp_path: Path) -> None:
+    ports = "".join(f"interface TenGigabitEthernet0/0/{n}\n channel-group 1 mode active\n" for n in range(2))
+    file = tmp_path / "a.txt"
+    file.write_text(
+        f"version 17.6\nhostname A\n{ports}interface Port-channel1\n ip address 10.1.0.1 255.255.255.252\nend\n",
+        encoding="utf-8",
+    )
+    made = import_routers([file], tmp_path / "made", ImportChoices())
+    assert " bandwidth 20000000\n" in startup_config(
+        load_sweep(made.experiment, None).experiment.topology, "A", {"user": "u", "password": "p", "enable": "e"}
+    )
