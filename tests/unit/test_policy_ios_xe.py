@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from qoslab.cli import main
+from qoslab.errors import UserError
 from qoslab.policy.answer import answer_policy
 from qoslab.policy.class_values import ClassValues
+from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.policy.render import answer_text
+from qoslab.trial.edge import find_edge
 
 VERSION = "version 17.9\n"
 CLASSES = "".join(f"class-map C{number}\n match dscp {number}\n" for number in range(1, 11))
@@ -389,6 +392,14 @@ def test_frame_relay_cir_is_the_line_rate_of_a_shaped_circuit(lines: str, shapin
     (found,) = answer_policy(CIRCUIT.format(lines=lines, shaping=shaping)).policies
     assert (str(found.line), str(found.base)) == (line, base)
     assert str(found.classes[0].guaranteed) == str(found.base.times(0.25))
+
+
+def test_circuit_is_tried_at_its_cir() -> None:
+    lines = " frame-relay cir 512000\n"
+    edge = find_edge(read_configuration(CIRCUIT.format(lines=lines, shaping=SHAPING)), None, None)
+    assert any("refer to the CIR of 512 kb/s here, but to 256 kb/s" in each for each in edge.notes)
+    with pytest.raises(UserError, match="found no line rate"):
+        find_edge(read_configuration(CIRCUIT.format(lines=lines, shaping="")), None, None)
 
 
 def test_ports_of_an_interface_range_have_the_line_of_their_policy() -> None:

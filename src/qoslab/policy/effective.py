@@ -119,8 +119,7 @@ def _other_location(configuration: Configuration, name: str) -> Attachment:
     """Return the location of a policy-map that is not on an interface."""
     found = configuration.attached_elsewhere(name)
     if found is not None:
-        circuit = configuration.circuit_rates(found[0]) if found[0].startswith("map-class frame-relay ") else None
-        return Attachment("", found[1], name, found[2], place=found[0], circuit=circuit)
+        return Attachment("", found[1], name, found[2], place=found[0], circuit=configuration.circuit_rates(name))
     device = configuration.device
     direction = "output" if _policy_queues(device, device.policy_maps[name]) else "input or output"
     return Attachment("", direction, name, configuration.line_number(name))

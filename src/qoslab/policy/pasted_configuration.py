@@ -178,9 +178,11 @@ class Configuration:
                 return (text.partition(" service-policy")[0] if found.start() else place), found[1], number
         return None
 
-    def circuit_rates(self, place: str) -> CircuitRates | None:
-        """Return the rates of a Frame Relay map-class; None if no interface shapes its circuits."""
-        if not any("frame-relay traffic-shaping" in lines for lines in self.lines.below.values()):
+    def circuit_rates(self, policy: str) -> CircuitRates | None:
+        """Return the rates of the circuits with a policy-map by a map-class; None without traffic shaping."""
+        place = (self.attached_elsewhere(policy) or ("",))[0]
+        shaped = any("frame-relay traffic-shaping" in lines for lines in self.lines.below.values())
+        if not shaped or not place.startswith("map-class frame-relay "):
             return None
         below = self.lines.below.get(place, [])
         cir = _circuit_bps("cir", below) or DEFAULT_CIR_BPS

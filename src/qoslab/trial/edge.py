@@ -307,7 +307,14 @@ def _tried_interface(
         return found, base.bps / 1000
     base, _ = base_rate(found, at, rate_bps, None)
     kbps = base.bps / 1000
-    if not base.is_absolute:
+    circuit = None if base.is_absolute else configuration.circuit_rates(at.policy)
+    if circuit is not None:
+        kbps = circuit.cir_bps / 1000
+        if circuit.min_cir_bps != circuit.cir_bps:
+            cir, least = bps_text(circuit.cir_bps), bps_text(circuit.min_cir_bps)
+            source = circuit.min_cir_source
+            notes.append(f"Percentages refer to the CIR of {cir} here, but to {least} on the device ({source}).")
+    elif not base.is_absolute:
         policy = device.policy_maps[at.policy]
         if not _has_rate_shaper(policy):
             raise UserError(
