@@ -1,5 +1,5 @@
-//! Random starts of the streams of a flow, such as the users of a page. One rule for the generator and the simulator, so
-//! that the same seed overlaps the same pages in every kind of lab.
+//! Random starts of the streams of a flow, such as the users of a page. The generator and the simulator share this
+//! rule, so that the same seed overlaps the same pages in every kind of lab.
 
 /// Starts of `streams` streams after that of their flow, in nanoseconds: each is drawn evenly from 0 to `spread`.
 pub fn starts(seed: u64, streams: usize, spread: u64) -> impl Iterator<Item = u64> {
