@@ -248,3 +248,13 @@ def test_headers_of_unknown_length_are_noted_at_the_tunnel_and_its_port(mode: st
     assert {each.interface for each in found} == {"Tunnel1", "GigabitEthernet0/0/0"}
     for each in found:
         assert each.tunnel_notes == (f"Tunnel1: mode {mode} adds {headers}, whose bytes are not counted here",)
+
+
+def test_tunnel_notes_include_the_bytes_of_overhead_accounting() -> None:
+    plain = text_of(below=True)
+    counted = plain.replace("shape average 2000000", "shape average 2000000 account user-defined 28")
+    notes = [answer_policy(each).policies[0].tunnel_notes[1] for each in (plain, counted)]
+    assert [note.partition(":")[0] for note in notes] == [
+        "a voice packet of 200 bytes (G.711, 20 ms) counts 238",
+        "a voice packet of 200 bytes (G.711, 20 ms) counts 266",
+    ]
