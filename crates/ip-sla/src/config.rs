@@ -73,13 +73,10 @@ pub struct OperationConfig {
     /// Destination, over IPv4 or IPv6.
     pub target: IpAddr,
     /// UDP: to which port.
-    #[serde(default)]
     pub target_port: Option<u16>,
     /// Source address, one of the router's, of the target's family; chosen by the router if null.
-    #[serde(default)]
     pub source: Option<IpAddr>,
     /// UDP: source port; any if null.
-    #[serde(default)]
     pub source_port: Option<u16>,
     /// UDP: ask the responder to listen before each run.
     #[serde(default = "yes")]
@@ -100,7 +97,6 @@ pub struct OperationConfig {
     #[serde(default = "five_thousand")]
     pub threshold_ms: u32,
     /// Bytes of request data; the default of the type if null.
-    #[serde(default)]
     pub request_data_size: Option<u16>,
     /// The whole type-of-service byte, of IPv6 the traffic class.
     #[serde(default)]
@@ -115,7 +111,6 @@ pub struct OperationConfig {
     #[serde(default = "bucket")]
     pub bucket_ms: u8,
     /// Schedule; the operation never runs if null.
-    #[serde(default)]
     pub schedule: Option<Schedule>,
 }
 
@@ -199,7 +194,6 @@ pub struct TimeOfDay {
     pub minute: u8,
     pub second: u8,
     /// Month and day of the month, from 1.
-    #[serde(default)]
     pub date: Option<(u8, u8)>,
 }
 

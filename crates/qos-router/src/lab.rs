@@ -33,7 +33,6 @@ pub struct RouterPlace {
     /// The network namespace of its ports' interfaces.
     pub netns: PathBuf,
     /// Network namespace of its IP stack; without it there is no IP SLA, and the kernel forwards everything.
-    #[serde(default)]
     pub kernel_netns: Option<PathBuf>,
 }
 

@@ -22,21 +22,13 @@ const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, he
 #[serde(deny_unknown_fields)]
 struct Wire {
     op: String,
-    #[serde(default)]
     config: Option<Box<RawValue>>,
-    #[serde(default)]
     interface: Option<String>,
-    #[serde(default)]
     operation: Option<u32>,
-    #[serde(default)]
     samples: Option<bool>,
-    #[serde(default)]
     file: Option<PathBuf>,
-    #[serde(default)]
     snaplen: Option<u32>,
-    #[serde(default)]
     filter: Option<Vec<(u16, u8, u8, u32)>>,
-    #[serde(default)]
     comment: Option<String>,
 }
 

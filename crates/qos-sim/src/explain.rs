@@ -26,7 +26,6 @@ pub struct Question {
     /// The packet.
     pub packet: QuestionPacket,
     /// Input port. Null: none; it passes no input policy, and the output side treats it as forwarded.
-    #[serde(default)]
     pub input: Option<Place>,
     /// The router's routes, of which the longest prefix that has the destination decides; of equal ones the first.
     pub routes: Vec<QuestionRoute>,
@@ -42,7 +41,6 @@ pub struct Place {
     /// The interface at the end of a link.
     pub interface: String,
     /// The VLAN of a frame's tag.
-    #[serde(default)]
     pub vlan: Option<u16>,
 }
 
@@ -54,7 +52,6 @@ pub struct QuestionRoute {
     #[schemars(with = "String")]
     pub prefix: IpNet,
     /// Output port. Null: the packet is dropped.
-    #[serde(default)]
     pub output: Option<Place>,
 }
 
@@ -69,16 +66,12 @@ pub struct QuestionPacket {
     /// Destination address, of the same family.
     pub destination: IpAddr,
     /// Source port with TCP and UDP.
-    #[serde(default)]
     pub source_port: Option<u16>,
     /// Destination port with TCP and UDP.
-    #[serde(default)]
     pub destination_port: Option<u16>,
     /// Type with ICMP.
-    #[serde(default)]
     pub icmp_type: Option<u8>,
     /// Code with ICMP.
-    #[serde(default)]
     pub icmp_code: Option<u8>,
     /// TCP: it acknowledges or resets.
     #[serde(default)]

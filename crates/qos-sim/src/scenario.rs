@@ -41,7 +41,6 @@ pub struct Scenario {
     /// A host hands each packet to its interface so much late, evenly from 0 to this, in order. Null: the time of a
     /// full-sized frame on the host's link. Without any, deterministic senders fall into step with each other (S. Floyd
     /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
-    #[serde(default)]
     pub host_jitter_ns: Option<u64>,
     /// Period of the hosts' clock, at whose ticks the timers of their TCP expire, as in Linux's timer wheel (CONFIG_HZ;
     /// 250 Hz by default). Its phase at the start is random for each host. 0: they expire exactly.
@@ -74,18 +73,14 @@ pub struct NodeConfig {
     #[serde(default)]
     pub routes: Vec<Route>,
     /// TCP of a host; that of current Linux if absent.
-    #[serde(default)]
     pub tcp: Option<Profile>,
     /// Configuration of a router, in the format of the control protocol's `configure`; ports with default queueing if
     /// absent.
-    #[serde(default)]
     pub configuration: Option<RouterConfig>,
     /// Nanoseconds that a router's process level takes for its own packets or packets addressed to it
     /// (`docs/internals/control-protocol.md`); none by default.
-    #[serde(default)]
     pub process_ns: Option<u64>,
     /// The node's own probes and its responder, as the control protocol's `configure` has them.
-    #[serde(default)]
     pub ip_sla: Option<ip_sla::Config>,
 }
 
@@ -107,10 +102,8 @@ pub struct Route {
     #[schemars(with = "String")]
     pub prefix: IpNet,
     /// The next hop: the address of the other end of one of the node's links.
-    #[serde(default)]
     pub via: Option<IpAddr>,
     /// An interface of the node.
-    #[serde(default)]
     pub interface: Option<String>,
 }
 
@@ -128,10 +121,8 @@ pub struct Link {
     #[serde(default)]
     pub delay_ns: u64,
     /// Variation of the delay.
-    #[serde(default)]
     pub jitter: Option<JitterConfig>,
     /// Loss of frames.
-    #[serde(default)]
     pub loss: Option<LossConfig>,
     /// The two ends.
     pub ends: Vec<LinkEnd>,
@@ -183,7 +174,6 @@ pub struct LinkEnd {
     pub ipv6_address: Option<Ipv6Net>,
     /// Seed of jitter and loss at this end's port (`docs/internals/control-protocol.md`); follows from the scenario's
     /// seed if absent.
-    #[serde(default)]
     pub seed: Option<u64>,
 }
 
@@ -208,15 +198,12 @@ pub struct Flow {
     /// The receiving host.
     pub destination: String,
     /// Address of the sending host; its only one if absent.
-    #[serde(default)]
     pub source_address: Option<IpAddr>,
     /// Address of the receiving host, of the same family; its only one if absent.
-    #[serde(default)]
     pub destination_address: Option<IpAddr>,
     /// The receiver's port; null with UDP: drawn for each datagram from those of `flood`.
     pub port: Option<u16>,
     /// Source port of the first stream, followed by those of the others; from 32768 up if absent.
-    #[serde(default)]
     pub client_port: Option<u16>,
     /// Parallel streams.
     #[serde(default = "one")]
@@ -228,7 +215,6 @@ pub struct Flow {
     pub duration_ns: Option<u64>,
     /// A stream that has not ended this long after the flow's time is abandoned; the run waits for `drain_ns` if
     /// absent.
-    #[serde(default)]
     pub cut_off_ns: Option<u64>,
     /// Code point of every packet.
     #[serde(default)]
@@ -238,17 +224,14 @@ pub struct Flow {
     pub interval_ns: u64,
     /// Bits per second of each stream; see `rate_layer`. TCP: the offered rate of the application; unlimited by
     /// default.
-    #[serde(default)]
     pub rate_bps: Option<u64>,
     /// Bytes that `rate_bps` counts.
     #[serde(default)]
     pub rate_layer: RateLayer,
     /// Time between two datagrams of a stream, or between two writes over TCP, in place of `rate_bps`.
-    #[serde(default)]
     pub gap_ns: Option<u64>,
     /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP with a rate or
     /// gap: bytes per write of the application (131072).
-    #[serde(default)]
     pub payload_bytes: Option<u32>,
     /// UDP: bytes of the frames of a source, such as those of video, in a cycle; in place of single datagrams. Each is
     /// sent at once as datagrams of `payload_bytes`, the last one shorter, `gap_ns` after the frame before.
@@ -262,13 +245,10 @@ pub struct Flow {
     pub take_turns: bool,
     /// Seed of the starts, and over UDP of the values drawn for each datagram; follows from the scenario's seed by
     /// default.
-    #[serde(default)]
     pub seed: Option<u64>,
     /// TCP: congestion control of the sender, instead of that of the host's profile.
-    #[serde(default)]
     pub congestion_control: Option<CongestionControl>,
     /// TCP: requested socket buffers at both ends (`-w`); automatic sizing by Linux if absent.
-    #[serde(default)]
     pub window_bytes: Option<u64>,
 }
 

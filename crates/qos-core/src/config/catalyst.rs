@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// `mls qos` and all related global settings. A configuration with this makes every port a switch port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct SwitchConfig {
     /// `mls qos`.
     pub qos: bool,
@@ -33,19 +31,17 @@ pub struct SwitchConfig {
 
 /// QoS maps. A queue and threshold is `[queue, threshold]`, each from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct MapsConfig {
     /// Code point for each class of service.
     pub cos_dscp: [u8; 8],
     /// Code point for each IP precedence.
     pub ip_prec_dscp: [u8; 8],
     /// Class of service for each code point: 64 values.
-    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
+    #[cfg_attr(feature = "serde", schemars(length(equal = 64)))]
     pub dscp_cos: Vec<u8>,
     /// Code point of a packet that is out of profile, for each code point: 64 values.
-    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
+    #[cfg_attr(feature = "serde", schemars(length(equal = 64)))]
     pub policed_dscp: Vec<u8>,
     /// Mutation maps by name: 64 values each.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -53,20 +49,18 @@ pub struct MapsConfig {
     /// Egress queue (1 to 4) and threshold (1 to 3) for each class of service.
     pub cos_output_q: [[u8; 2]; 8],
     /// Egress queue and threshold for each code point: 64 pairs.
-    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
+    #[cfg_attr(feature = "serde", schemars(length(equal = 64)))]
     pub dscp_output_q: Vec<[u8; 2]>,
     /// Ingress queue (1 or 2) and threshold (1 to 3) for each class of service.
     pub cos_input_q: [[u8; 2]; 8],
     /// Ingress queue and threshold for each code point: 64 pairs.
-    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
+    #[cfg_attr(feature = "serde", schemars(length(equal = 64)))]
     pub dscp_input_q: Vec<[u8; 2]>,
 }
 
 /// `mls qos queue-set output`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct QueueSetConfig {
     /// Share of each queue in the buffers of a port in per cent; together 100.
     pub buffers: [u32; 4],
@@ -76,9 +70,7 @@ pub struct QueueSetConfig {
 
 /// Thresholds of an egress queue, in per cent of its allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct QueueThresholds {
     /// First drop threshold, 1 to 3200.
     pub t1: u32,
@@ -92,9 +84,7 @@ pub struct QueueThresholds {
 
 /// `mls qos srr-queue input`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct InputQueuesConfig {
     /// Shares of the buffers in per cent; together 100.
     pub buffers: [u32; 2],
@@ -108,9 +98,7 @@ pub struct InputQueuesConfig {
 
 /// `mls qos srr-queue input priority-queue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct InputPriorityConfig {
     /// Number of the queue, 1 or 2.
     pub queue: u32,
@@ -120,9 +108,7 @@ pub struct InputPriorityConfig {
 
 /// `mls qos aggregate-policer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct AggregatePolicerConfig {
     /// Bits per second, 8000 to 10 000 000 000.
     pub rate_bps: u64,
@@ -134,9 +120,7 @@ pub struct AggregatePolicerConfig {
 
 /// Action of a switch's policer for packets out of profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "kebab-case"))]
 pub enum ExceedAction {
     /// Drop them.
     Drop,
@@ -146,9 +130,7 @@ pub enum ExceedAction {
 
 /// Trusted field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "kebab-case"))]
 pub enum Trust {
     /// Code point of the packet.
     Dscp,
@@ -160,12 +142,9 @@ pub enum Trust {
 
 /// Switch configuration of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct SwitchPortConfig {
     /// `mls qos trust`; null for untrusted.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub trust: Option<Trust>,
     /// `mls qos cos`, 0 to 7.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -174,7 +153,6 @@ pub struct SwitchPortConfig {
     #[cfg_attr(feature = "serde", serde(default))]
     pub cos_override: bool,
     /// `mls qos dscp-mutation`: name of a mutation map. Takes effect on a port that trusts the code point.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub dscp_mutation: Option<String>,
     /// `srr-queue bandwidth shape`: 0 (shared) to 65535; the queue gets 1/N of the port's speed.
     #[cfg_attr(feature = "serde", serde(default = "default_shape"))]
@@ -195,10 +173,8 @@ pub struct SwitchPortConfig {
     #[cfg_attr(feature = "serde", serde(default))]
     pub vlan_based: bool,
     /// Null for a routed port (`no switchport`).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub switchport: Option<SwitchportConfig>,
     /// `speed`, at most the link's rate; null for the link's.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub speed_bps: Option<u64>,
 }
 
@@ -240,9 +216,7 @@ fn default_queue_set() -> u32 {
 
 /// Switch port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct SwitchportConfig {
     /// Access or trunk.
     pub mode: SwitchportMode,
@@ -252,9 +226,7 @@ pub struct SwitchportConfig {
 
 /// Switching mode of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum SwitchportMode {
     /// One VLAN, untagged.
     Access,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -10,39 +10,30 @@ use serde::{Deserialize, Serialize};
 /// Entry of an extended access list. Its addresses, and those of the other entries of the list, have one IP version: it
 /// matches only packets of that version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct AccessListEntry {
     /// Action for a matching packet.
     pub action: AccessAction,
     /// IP protocol number; null for `ip` and `ipv6`.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub protocol: Option<u8>,
     /// Source address.
     pub source: AddressMatch,
     /// Destination address.
     pub destination: AddressMatch,
     /// Source port (TCP and UDP).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub source_port: Option<PortMatch>,
     /// Destination port (TCP and UDP).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub destination_port: Option<PortMatch>,
     /// Differentiated services code point, 0 to 63.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub dscp: Option<u8>,
     /// IP precedence, 0 to 7.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub precedence: Option<u8>,
     /// TCP with ACK or RST set.
     #[cfg_attr(feature = "serde", serde(default))]
     pub established: bool,
     /// ICMP type; of an IPv6 entry the ICMPv6 type.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub icmp_type: Option<u8>,
     /// ICMP code.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub icmp_code: Option<u8>,
     /// Only fragments other than the first.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -51,9 +42,7 @@ pub struct AccessListEntry {
 
 /// Action of an access list entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum AccessAction {
     /// The packet is in the class.
     Permit,
@@ -63,9 +52,7 @@ pub enum AccessAction {
 
 /// Address and wildcard bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct AddressMatch {
     /// IPv4 or IPv6 address.
     pub address: IpAddr,
@@ -75,9 +62,7 @@ pub struct AddressMatch {
 
 /// A match of a TCP or UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PortMatch {
     /// Operator of the comparison.
     pub op: PortOperator,
@@ -87,9 +72,7 @@ pub struct PortMatch {
 
 /// Operator of a port comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum PortOperator {
     /// Equal to one of the ports.
     Eq,
@@ -105,9 +88,7 @@ pub enum PortOperator {
 
 /// Class-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct ClassMap {
     /// Combination of the criteria.
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
@@ -118,9 +99,7 @@ pub struct ClassMap {
 
 /// Combination of criteria.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum MatchMode {
     /// `match-all`.
     All,
@@ -130,8 +109,7 @@ pub enum MatchMode {
 
 /// Match statement; `negate` is `match not`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "type", rename_all = "snake_case", deny_unknown_fields))]
 pub enum Criterion {
     /// `match any`.
@@ -197,10 +175,8 @@ pub enum Criterion {
     /// `match packet length`, of the IP packet in bytes.
     PacketLength {
         /// Minimum, if any.
-        #[cfg_attr(feature = "serde", serde(default))]
         min: Option<u32>,
         /// Maximum, if any.
-        #[cfg_attr(feature = "serde", serde(default))]
         max: Option<u32>,
         /// `match not`.
         #[cfg_attr(feature = "serde", serde(default))]
@@ -247,9 +223,7 @@ pub enum Criterion {
 
 /// Protocol recognised by IP protocol number or well-known port (at either end).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "kebab-case"))]
 #[allow(missing_docs)]
 pub enum ProtocolName {
     Icmp,

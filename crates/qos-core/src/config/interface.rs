@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -16,48 +16,36 @@ use crate::wire::framing::Framing;
 
 /// Interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct InterfaceConfig {
     /// Not shut down.
     pub enabled: bool,
     /// The `bandwidth` statement in kb/s: base of percentages and of the default queueing.
     pub bandwidth_kbps: u64,
     /// `clock rate`: replaces the link's rate (serial only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub clock_rate_bps: Option<u64>,
     /// Encapsulation; null for the port's own.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub encapsulation: Option<Framing>,
     /// The traffic contract of the virtual circuit (ATM only); null for the link's rate.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub virtual_circuit: Option<VirtualCircuitConfig>,
     /// Time constant of averages in seconds, 30 to 600 in steps of 30.
     #[cfg_attr(feature = "serde", serde(default = "default_load_interval"))]
     pub load_interval_s: u32,
     /// Packets in the transmit ring in addition to the one on the wire, on ATM particles; null for the default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub tx_ring_limit: Option<u32>,
     /// `hold-queue N out`: maximum number of packets in the interface's queue; null for the default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub hold_queue_out: Option<u32>,
     /// Weighted fair queueing on the interface; null for the platform's default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<InterfaceFairQueue>,
     /// Weighted random early detection on the interface, whose queue is then first in, first out; without effect with a
     /// queueing policy or other queueing.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub random_detect: Option<RandomDetectConfig>,
     /// Queueing without a policy-map, in place of the default; null for none.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub queueing: Option<InterfaceQueueing>,
     /// `max-reserved-bandwidth`: per cent of the bandwidth that classes can reserve (classic only); null for 75.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub max_reserved_percent: Option<u32>,
     /// `ip tcp adjust-mss`: maximum segment size in SYNs over IPv4 through the interface, in both directions, from
     /// 500 to 1460. The engine does not parse options and only carries it.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub tcp_adjust_mss: Option<u16>,
     /// Access lists for incoming packets (`ip access-group`, `ipv6 traffic-filter`): at most one per IP version, for
     /// packets of that version. One without entries permits everything.
@@ -73,41 +61,32 @@ pub struct InterfaceConfig {
     #[cfg_attr(feature = "serde", serde(default))]
     pub rate_limit_output: Vec<RateLimitConfig>,
     /// Policy-map for input.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_input: Option<String>,
     /// Policy-map for output.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_output: Option<String>,
     /// IEEE 802.1Q subinterfaces by IOS name. With some the port accepts only the frames of their VLANs and untagged
     /// ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub subinterfaces: BTreeMap<String, SubinterfaceConfig>,
     /// Switch configuration: null on a router, and for the platform's defaults on a switch.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchPortConfig>,
 }
 
 /// Traffic contract of a virtual circuit (ATM Forum TM 4.0), counted in whole cells with their headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct VirtualCircuitConfig {
     /// Peak cell rate, b/s; at most the link's rate counts.
     pub peak_bps: u64,
     /// Sustainable cell rate, b/s, at most the peak (`vbr-nrt`); null for the peak (`ubr`, `cbr`).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub sustainable_bps: Option<u64>,
     /// Maximum burst size: cells that can leave at the peak rate; null for the default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub burst_cells: Option<u32>,
 }
 
 /// IEEE 802.1Q subinterface of a router's Ethernet port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct SubinterfaceConfig {
     /// Not shut down.
     pub enabled: bool,
@@ -119,11 +98,9 @@ pub struct SubinterfaceConfig {
     /// `bandwidth` statement in kb/s, or the port's: base of the percentages in its policies.
     pub bandwidth_kbps: u64,
     /// Interface that leads to the router's IP stack, like a port's `inside`. The engine only carries it.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub inside: Option<String>,
     /// `ip tcp adjust-mss`: maximum segment size in SYNs over IPv4 through the interface, in both directions, from
     /// 500 to 1460. The engine does not parse options and only carries it.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub tcp_adjust_mss: Option<u16>,
     /// Access lists for incoming packets (`ip access-group`, `ipv6 traffic-filter`): at most one per IP version, for
     /// packets of that version. One without entries permits everything.
@@ -133,10 +110,8 @@ pub struct SubinterfaceConfig {
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_groups_output: Vec<String>,
     /// Policy-map for input.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_input: Option<String>,
     /// Policy-map for output. One with queues needs a shaper above them.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_output: Option<String>,
 }
 

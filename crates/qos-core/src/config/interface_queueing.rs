@@ -1,6 +1,6 @@
 //! Queueing of an interface without a policy-map: generic traffic shaping, priority and custom queueing.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,7 @@ pub const PRIORITY_QUEUES: usize = 4;
 
 /// Queueing of an interface without a policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "type", rename_all = "snake_case", deny_unknown_fields))]
 pub enum InterfaceQueueing {
     /// `traffic-shape`: packets that a shaper releases share the line with unshaped ones.
@@ -66,12 +65,9 @@ pub enum InterfaceQueueing {
 
 /// Shaper of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct InterfaceShaper {
     /// Access list of the shaped packets; null for all.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub access_list: Option<String>,
     /// Rate and bursts.
     pub shape: ShapeConfig,
@@ -82,40 +78,30 @@ pub struct InterfaceShaper {
 
 /// Criteria of packets for a queue; a packet must match all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct QueueRule {
     /// The queue.
     pub queue: u8,
     /// Packets of this network layer.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub protocol: Option<QueuedProtocol>,
     /// Packets that arrived at this interface, by IOS name.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub interface: Option<String>,
     /// Packets that the access list permits.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub access_list: Option<String>,
     /// Packets with more counted bytes.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub larger_than: Option<u32>,
     /// Packets with fewer counted bytes.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub smaller_than: Option<u32>,
     /// Fragments other than the first.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fragments: bool,
     /// Packets with this port at either end.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub port: Option<QueuedPort>,
 }
 
 /// Network layer by which packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum QueuedProtocol {
     /// IPv4.
     Ip,
@@ -127,9 +113,7 @@ pub enum QueuedProtocol {
 
 /// Port by which packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct QueuedPort {
     /// IP protocol number: TCP (6) or UDP (17).
     pub protocol: u8,
@@ -139,9 +123,7 @@ pub struct QueuedPort {
 
 /// Queue that takes turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct CustomQueue {
     /// 0 to 16.
     pub number: u8,

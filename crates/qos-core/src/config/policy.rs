@@ -1,6 +1,6 @@
 //! Policy-maps of the configuration: marking, policing, shaping, and the queue of a class.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,7 @@ use crate::config::queueing::{
 
 /// Policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PolicyMap {
     /// Classes in configured order. `class-default` is always the last one: it is added if missing.
     pub classes: Vec<PolicyClass>,
@@ -22,9 +20,7 @@ pub struct PolicyMap {
 
 /// Class of a policy-map with its actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PolicyClass {
     /// Name of a class-map, or `class-default`.
     pub name: String,
@@ -35,44 +31,32 @@ pub struct PolicyClass {
     #[cfg_attr(feature = "serde", serde(default))]
     pub map: Vec<MapAction>,
     /// Policer.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub police: Option<PoliceConfig>,
     /// Shaper (output only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Option<ShapeConfig>,
     /// Maximum number of packets in all flow queues behind the shaper (earlier generation); null for 1000.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub shape_buffers: Option<u32>,
     /// Packet lengths for its shaper and for its share of the line, if they differ from the counted ones (output only,
     /// later generation); counters and queues are unaffected.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub account: Option<AccountConfig>,
     /// Length limit of the class's queue (output only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<QueueLimit>,
     /// Length limits of the queue for packets with a value of a field (output only, later generation).
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue_thresholds: Vec<QueueThreshold>,
     /// Fair queueing within the class (output only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<FairQueueConfig>,
     /// Guaranteed bandwidth of the class (output only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub bandwidth: Option<BandwidthConfig>,
     /// Low-latency queueing (output only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub priority: Option<PriorityConfig>,
     /// Weighted random early detection (output only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub random_detect: Option<RandomDetectConfig>,
     /// Name of the child policy-map.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy: Option<String>,
     /// `trust` (a switch's input policy only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub trust: Option<Trust>,
     /// `police aggregate`: name of an aggregate policer (a switch's input policy only).
-    #[cfg_attr(feature = "serde", serde(default))]
     pub police_aggregate: Option<String>,
 }
 
@@ -144,9 +128,7 @@ impl PolicyClass {
 
 /// `set` command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct SetAction {
     /// Field to set.
     pub field: SetField,
@@ -156,16 +138,13 @@ pub struct SetAction {
 
 /// `set` command that takes the value from another field, by a table-map or unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct MapAction {
     /// Field to set.
     pub field: SetField,
     /// Source field of the value, as the packet arrived at the class.
     pub source: ThresholdField,
     /// Name of the table-map; affects only the output of counters.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub table: Option<String>,
     /// New value by the value of `source`; null or missing: the packet is not marked.
     pub values: Vec<Option<u16>>,
@@ -173,9 +152,7 @@ pub struct MapAction {
 
 /// Field that a `set` command sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum SetField {
     /// Code point of IPv4 and IPv6, 0 to 63.
     Dscp,
@@ -195,9 +172,7 @@ pub enum SetField {
 
 /// Rate, absolute or relative to the interface's bandwidth or the parent's shape rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum RateSpec {
     /// Bits per second.
     Bps(u64),
@@ -207,9 +182,7 @@ pub enum RateSpec {
 
 /// Burst of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum PoliceBurst {
     /// Bytes.
     Bytes(u64),
@@ -219,9 +192,7 @@ pub enum PoliceBurst {
 
 /// Burst of a shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum ShapeBurst {
     /// Bits.
     Bits(u64),
@@ -231,38 +202,28 @@ pub enum ShapeBurst {
 
 /// Policer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PoliceConfig {
     /// Committed information rate.
     pub cir: RateSpec,
     /// Committed burst; null for the default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub bc: Option<PoliceBurst>,
     /// Peak information rate; makes it a two-rate policer.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub pir: Option<RateSpec>,
     /// Excess burst; null for the default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub be: Option<PoliceBurst>,
     /// Action for conforming packets; null for transmit.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub conform: Option<Vec<PoliceAction>>,
     /// Action for exceeding packets; null for drop.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub exceed: Option<Vec<PoliceAction>>,
     /// Action for violating packets; null for that of exceeding ones.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub violate: Option<Vec<PoliceAction>>,
     /// Typed form; affects only the output of counters.
     #[cfg_attr(feature = "serde", serde(default))]
     pub form: PoliceForm,
     /// Packet lengths for its rates, if they differ from the counted ones; its counters are unaffected.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub account: Option<AccountConfig>,
     /// Bucket that adapts its size; null for one of `bc`. No IOS has this.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic: Option<DynamicBucketConfig>,
 }
 
@@ -293,47 +254,33 @@ impl PoliceConfig {
 
 /// Bucket that adapts its size. Null for the default, which [`crate::config::defaults`] explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct DynamicBucketConfig {
     /// Initial size.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub initial_bytes: Option<u64>,
     /// Minimum size; a bucket smaller than a full packet would pass none.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub minimum_bytes: Option<u64>,
     /// Maximum size; by default 1.5 seconds of the rate, or as much as the other two.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub maximum_bytes: Option<u64>,
     /// Interval between comparisons of the level after a drop: longer than a round trip.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub monitoring_ms: Option<u64>,
     /// Time without a packet after which the observation is discarded.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub idle_ms: Option<u64>,
     /// First growths: share of the overflowed tokens.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub first_growth_percent: Option<u32>,
     /// Number of first growths.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub first_growths: Option<u32>,
     /// Later growths: share of the overflowed tokens.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub growth_percent: Option<u32>,
     /// Share by which the bucket shrinks.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub shrink_percent: Option<u32>,
     /// Share that must never have been filled for the bucket to shrink.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub spare_percent: Option<u32>,
 }
 
 /// Typed form of a policer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum PoliceForm {
     /// `police cir`.
     #[default]
@@ -344,8 +291,7 @@ pub enum PoliceForm {
 
 /// Action of a policer for a packet of one colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields))]
 pub enum PoliceAction {
     /// Let it pass.
@@ -383,19 +329,15 @@ pub enum PoliceAction {
 
 /// Shaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct ShapeConfig {
     /// Average or peak.
     pub mode: ShapeMode,
     /// Committed rate.
     pub rate: RateSpec,
     /// Committed burst; null for the generation's default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub bc: Option<ShapeBurst>,
     /// Excess burst; null for that of the committed burst.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub be: Option<ShapeBurst>,
 }
 
@@ -408,9 +350,7 @@ impl ShapeConfig {
 
 /// `account`: bytes of a packet that count for a rate, if they differ from those counted by the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum AccountConfig {
     /// `user-defined`.
     UserDefined(UserDefinedAccount),
@@ -420,9 +360,7 @@ pub enum AccountConfig {
 
 /// `account user-defined`: additional or fewer counted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct UserDefinedAccount {
     /// Bytes, -63 to 63.
     pub offset: i32,
@@ -433,9 +371,7 @@ pub struct UserDefinedAccount {
 
 /// `account dot1q aal5`, `account qinq aal5`: the cells on a subscriber's line behind an access multiplexer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct SubscriberLineAccount {
     /// Between router and multiplexer.
     pub access: AccessEncapsulation,
@@ -445,9 +381,7 @@ pub struct SubscriberLineAccount {
 
 /// An Ethernet header between a router and an access multiplexer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "lowercase"))]
 pub enum AccessEncapsulation {
     /// One tag.
     Dot1q,
@@ -457,8 +391,7 @@ pub enum AccessEncapsulation {
 
 /// Contents of the cells on a subscriber's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub enum SubscriberEncapsulation {
     /// IP behind LLC/SNAP.
     #[cfg_attr(feature = "serde", serde(rename = "snap-1483routed"))]
@@ -488,9 +421,7 @@ pub enum SubscriberEncapsulation {
 
 /// Credit that a shaper adds per interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum ShapeMode {
     /// The committed burst.
     Average,
@@ -500,16 +431,12 @@ pub enum ShapeMode {
 
 /// Fair queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct FairQueueConfig {
     /// Number of flow queues (a power of two from 16 to 4096); null for the default.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub queues: Option<u32>,
     /// Maximum number of packets of each flow queue, 1 to 32768 (later generations); null for a quarter of the class's
     /// limit.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<u32>,
 }
 

@@ -1,15 +1,13 @@
 //! Queueing part of the configuration: bandwidth, priority, random early detection, fair queueing of an interface.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Guaranteed bandwidth of a class. A policy-map has only one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum BandwidthConfig {
     /// `bandwidth N`: kb/s.
     Kbps(u64),
@@ -36,28 +34,21 @@ impl BandwidthConfig {
 
 /// Low-latency queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PriorityConfig {
     /// Form of the rate.
     pub unit: PriorityUnit,
     /// Rate: kb/s or per cent; null with `strict`.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub number: Option<u64>,
     /// Burst of the conditional policer in bytes; null for 200 ms of the rate.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub burst_bytes: Option<u64>,
     /// `priority level N`: 1 is served before 2; null for 1.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub level: Option<u8>,
 }
 
 /// Form of the rate of a priority class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum PriorityUnit {
     /// None: the class is not policed.
     Strict,
@@ -69,9 +60,7 @@ pub enum PriorityUnit {
 
 /// Queue limit, in one of the units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum QueueLimit {
     /// Packets.
     Packets(u32),
@@ -101,9 +90,7 @@ impl QueueLimit {
 
 /// Unit of a queue's depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 #[allow(missing_docs)]
 pub enum LimitUnit {
     Packets,
@@ -129,9 +116,7 @@ impl LimitUnit {
 
 /// Field of a packet that selects its limit, or from which another one is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum ThresholdField {
     /// Differentiated services code point.
     Dscp,
@@ -158,9 +143,7 @@ impl ThresholdField {
 
 /// Queue limit for an arriving packet with that value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct QueueThreshold {
     /// Field; the same in all limits of a class.
     pub field: ThresholdField,
@@ -172,20 +155,16 @@ pub struct QueueThreshold {
 
 /// Weighted random early detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct RandomDetectConfig {
     /// Field of a packet that selects the thresholds.
     pub basis: RandomDetectBasis,
     /// Exponential weighting constant n: a packet counts 2⁻ⁿ in the mean depth; null for 9.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub exponential_weight: Option<u8>,
     /// `random-detect ecn`: packets of ECN-capable transports are marked instead of dropped at random.
     #[cfg_attr(feature = "serde", serde(default))]
     pub ecn: bool,
     /// Unit of the thresholds; null for that of the queue's limit.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub unit: Option<LimitUnit>,
     /// Thresholds other than the default.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -194,9 +173,7 @@ pub struct RandomDetectConfig {
 
 /// Field of a packet that selects the thresholds of random early detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum RandomDetectBasis {
     /// IP precedence.
     Precedence,
@@ -210,9 +187,7 @@ pub enum RandomDetectBasis {
 
 /// Thresholds for one value of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct RandomDetectThreshold {
     /// Value of the field.
     pub value: u8,
@@ -221,26 +196,20 @@ pub struct RandomDetectThreshold {
     /// Mean depth above which every packet is dropped.
     pub max: u32,
     /// Just below `max` one packet in this many is dropped; null for 10.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub denominator: Option<u32>,
 }
 
 /// `fair-queue [threshold [dynamic queues [reservable queues]]]` of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct InterfaceFairQueue {
     /// False for `no fair-queue`.
     pub enabled: bool,
     /// Congestive discard threshold: number of packets in all conversations together above which one that would leave
     /// last is dropped; null for 64.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub discard_threshold: Option<u32>,
     /// Queues of conversations (a power of two from 16 to 4096); null for the default, which depends on the bandwidth.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic_queues: Option<u32>,
     /// Queues of reserved conversations; display only.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub reserved_queues: Option<u32>,
 }

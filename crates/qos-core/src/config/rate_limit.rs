@@ -1,6 +1,6 @@
 //! Committed access rate of an interface: `rate-limit`.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,7 @@ use crate::config::policy::SetAction;
 
 /// `rate-limit` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct RateLimitConfig {
     /// Metered packets; null for all. Non-IP frames are never metered.
     #[cfg_attr(feature = "serde", serde(default, rename = "match"))]
@@ -32,12 +30,9 @@ pub struct RateLimitConfig {
 
 /// Treatment of a packet by one `rate-limit` line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct RateLimitAction {
     /// New marking: a code point, a precedence or a group.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub set: Option<SetAction>,
     /// Continuation after this line.
     pub then: RateLimitOutcome,
@@ -45,9 +40,7 @@ pub struct RateLimitAction {
 
 /// Continuation after one `rate-limit` line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum RateLimitOutcome {
     /// Sent, past all lines below.
     Transmit,

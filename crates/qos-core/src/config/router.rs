@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,7 @@ pub const FORMAT: u32 = 1;
 
 /// Complete configuration of a router's data plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct RouterConfig {
     /// [`FORMAT`].
     pub format: u32,
@@ -46,7 +44,6 @@ pub struct RouterConfig {
     #[cfg_attr(feature = "serde", serde(default))]
     pub interfaces: BTreeMap<String, InterfaceConfig>,
     /// Switch configuration: null for a router.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchConfig>,
 }
 
@@ -105,9 +102,7 @@ impl RouterConfig {
 
 /// Generation of IOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum Generation {
     /// 12.4 mainline, and 12.4T up to 12.4(15)T.
     Classic,

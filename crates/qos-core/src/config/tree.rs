@@ -1,23 +1,19 @@
 //! Tree of classes and queues on an interface, like in Linux `tc`: the configuration.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Class or queue of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct TreeNode {
     /// Name: the handle or class of `tc` (`1:10`), unique in the tree.
     pub name: String,
     /// Name of the parent class, which comes before it; null for the outermost ones.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub parent: Option<String>,
     /// Maximum rate, and its bursts; null for no separate limit.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Option<TreeShape>,
     /// Guaranteed rate before the excess is shared, b/s (HTB `rate`); 0 for none.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -26,15 +22,12 @@ pub struct TreeNode {
     #[cfg_attr(feature = "serde", serde(default = "default_weight"))]
     pub weight: u64,
     /// Queue; null for a class with child classes.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub queue: Option<QueueDiscipline>,
 }
 
 /// Token bucket that shapes (`tbf`, HTB `ceil`, the shaper of `cake`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct TreeShape {
     /// Bits per second.
     pub rate_bps: u64,
@@ -45,15 +38,12 @@ pub struct TreeShape {
     #[cfg_attr(feature = "serde", serde(default))]
     pub deficit: bool,
     /// Packet length for the rate; null for its counted bytes.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub account: Option<LengthAccount>,
 }
 
 /// Packet length for a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct LengthAccount {
     /// Added to the counted bytes.
     pub offset_bytes: i32,
@@ -67,9 +57,7 @@ pub struct LengthAccount {
 
 /// Cells or units that contain packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum Carrier {
     /// None.
     #[default]
@@ -82,8 +70,7 @@ pub enum Carrier {
 
 /// Discipline of a queue. Times in microseconds, bytes as counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields))]
 pub enum QueueDiscipline {
     /// First in, first out, with a limit in packets.
@@ -121,7 +108,6 @@ pub enum QueueDiscipline {
         /// Time above the target before the first drop.
         interval_us: u32,
         /// Delay above which every ECN-capable packet is marked; null for none.
-        #[cfg_attr(feature = "serde", serde(default))]
         ce_threshold_us: Option<u32>,
         /// Mark ECN-capable packets instead of dropping them.
         #[cfg_attr(feature = "serde", serde(default))]
@@ -144,7 +130,6 @@ pub enum QueueDiscipline {
         /// Maximum number of packets dropped at once when the limit is reached.
         drop_batch: u32,
         /// Delay above which every ECN-capable packet is marked; null for none.
-        #[cfg_attr(feature = "serde", serde(default))]
         ce_threshold_us: Option<u32>,
         /// Mark ECN-capable packets instead of dropping them.
         #[cfg_attr(feature = "serde", serde(default))]
@@ -181,7 +166,6 @@ pub enum QueueDiscipline {
         target_us: u32,
         /// Bytes of all flows, in memory as counted by Linux; null for four round-trip times of the rate and at least 4
         /// MiB.
-        #[cfg_attr(feature = "serde", serde(default))]
         memory_limit: Option<u64>,
         /// Set the code point of leaving packets to 0.
         #[cfg_attr(feature = "serde", serde(default))]
@@ -191,9 +175,7 @@ pub enum QueueDiscipline {
 
 /// Assignment of code points to tins in CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum Diffserv {
     /// One tin.
     Besteffort,
@@ -205,9 +187,7 @@ pub enum Diffserv {
 
 /// Flow isolation of CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum Isolation {
     /// None: one queue.
     Flowblind,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,7 @@ use crate::wire::framing::Framing;
 
 /// Wiring of the ports: hardware, given once when the engine is created.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PortsConfig {
     /// Ports by their IOS name, e.g. `FastEthernet0/1`.
     pub ports: BTreeMap<String, PortConfig>,
@@ -52,9 +50,7 @@ impl PortsConfig {
 
 /// Wiring of one port.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct PortConfig {
     /// Interface that leads to the router's IP stack. Two ports that name each other's `wire` here form a line: frames
     /// from one link leave on the other, after the rate, delay, jitter and loss of the first. The engine only carries
@@ -78,9 +74,7 @@ impl PortConfig {
 
 /// Link.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct LinkConfig {
     /// Bits per second on the wire, including framing.
     pub rate_bps: u64,
@@ -90,10 +84,8 @@ pub struct LinkConfig {
     #[cfg_attr(feature = "serde", serde(default))]
     pub delay_ns: u64,
     /// Variation of the delay; null for none.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub jitter: Option<JitterConfig>,
     /// Loss of frames; null for none.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub loss: Option<LossConfig>,
     /// Seed of jitter and loss. Each direction of the port draws a separate sequence; give each port another seed.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -116,9 +108,7 @@ impl LinkConfig {
 
 /// Variation of the delay of a link (jitter).
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(deny_unknown_fields))]
 pub struct JitterConfig {
     /// Distribution of the delays.
     pub distribution: JitterDistribution,
@@ -136,9 +126,7 @@ pub struct JitterConfig {
 
 /// Distribution of delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum JitterDistribution {
     /// Uniform from delay - size to delay + size.
     Uniform,
@@ -151,8 +139,7 @@ pub enum JitterDistribution {
 
 /// Loss of frames on a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "model", rename_all = "snake_case", deny_unknown_fields))]
 pub enum LossConfig {
     /// Each frame with the same probability.

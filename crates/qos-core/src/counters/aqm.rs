@@ -1,6 +1,6 @@
 //! Counters of queues with active queue management, and nodes of a tree of queues.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,7 @@ use crate::counters::count::Count;
 
 /// Node of a tree of queues (`tc class` and `tc qdisc`).
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct TreeNodeCounters {
     /// Name.
     pub name: String,
@@ -34,8 +33,7 @@ pub struct TreeNodeCounters {
 
 /// Queue with active queue management.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ManagedCounters {
     /// Dropped because the queue was full.
     pub overlimit: Count,
@@ -59,8 +57,7 @@ pub struct ManagedCounters {
 
 /// Flow queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct FlowsCounters {
     /// Queues with packets; of CAKE those that may have some.
     pub active: u32,
@@ -76,8 +73,7 @@ pub struct FlowsCounters {
 
 /// Tin of CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct TinCounters {
     /// Rate up to which it has priority; 0 without a shaper.
     pub threshold_bps: u64,

@@ -1,14 +1,13 @@
 //! Tokens in the buckets of a policy.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Token buckets of one class of an attached policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ClassBuckets {
     /// Names of the classes, outermost first. For subinterfaces the first is the name of the subinterface.
     pub path: Vec<String>,
@@ -20,8 +19,7 @@ pub struct ClassBuckets {
 
 /// Tokens of a policer at one time, in whole bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct Tokens {
     /// Tokens of the committed bucket.
     pub committed_bytes: u64,

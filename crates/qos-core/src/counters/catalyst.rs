@@ -1,6 +1,6 @@
 //! Counters of the switch.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,7 @@ use crate::config::catalyst_constants::{INPUT_QUEUES, QUEUES, THRESHOLDS};
 /// Counters of a switch port, in frames. While QoS is off only the egress queue counts, all frames for queue 4 and
 /// threshold 3.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct SwitchPortCounters {
     /// Received IP packets by code point: 64 values.
     pub dscp_in: Vec<u64>,
@@ -40,8 +39,7 @@ pub struct SwitchPortCounters {
 
 /// Frames at the ingress policers of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ProfileCounters {
     /// Conforming.
     pub in_profile: u64,
@@ -51,8 +49,7 @@ pub struct ProfileCounters {
 
 /// Egress memory in cells, of all ASICs up to that of the last connected port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct SwitchCounters {
     /// All cells.
     pub cells_total: u32,

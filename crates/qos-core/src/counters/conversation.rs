@@ -2,15 +2,14 @@
 
 use std::net::IpAddr;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Conversation of an interface with waiting packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ConversationCounters {
     /// Number.
     pub number: u32,
@@ -26,8 +25,7 @@ pub struct ConversationCounters {
 
 /// Packet that a conversation sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct HeadPacket {
     /// Counted bytes.
     pub bytes: u32,
@@ -37,8 +35,7 @@ pub struct HeadPacket {
 
 /// Fields of the packet's IP header, and its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct HeadIp {
     /// Source address.
     pub source: IpAddr,

@@ -1,6 +1,6 @@
 //! Counters of queueing without a policy-map.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,7 @@ use crate::counters::queue::ShapeCounters;
 
 /// Queue of `priority-group` (0 is high, 3 low) or of `custom-queue-list` (0 is that of the system).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct NumberedQueueCounters {
     /// Number.
     pub number: u8,
@@ -27,8 +26,7 @@ pub struct NumberedQueueCounters {
 
 /// Shaper of `traffic-shape` with its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct InterfaceShaperCounters {
     /// Shaper.
     pub shape: ShapeCounters,

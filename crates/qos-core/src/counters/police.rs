@@ -1,6 +1,6 @@
 //! Counters of a policer.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,7 @@ use crate::config::policy::PoliceForm;
 
 /// Policer.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct PoliceCounters {
     pub form: PoliceForm,
@@ -32,8 +31,7 @@ pub struct PoliceCounters {
 /// Tokens of the committed rate that found no space (with one rate and two buckets: in neither) despite demand: the
 /// previous packet had arrived within the idle time, 3 s or that of the dynamic bucket. Updated at arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct TokensLost {
     /// Lost tokens, in bytes.
     pub bytes: u64,
@@ -43,8 +41,7 @@ pub struct TokensLost {
 
 /// Bucket that adapts its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct DynamicCounters {
     /// Current size.
     pub bucket_bytes: u64,
@@ -76,8 +73,7 @@ pub struct DynamicCounters {
 
 /// Change of a dynamic bucket's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct BucketChange {
     /// Number from 1, since the start of the policer.
     pub number: u64,
@@ -89,8 +85,7 @@ pub struct BucketChange {
 
 /// Packets of one colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ColourCounters {
     pub packets: u64,

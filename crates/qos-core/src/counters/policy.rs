@@ -1,6 +1,6 @@
 //! Counters of an attached policy-map.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,7 @@ use crate::counters::queue::{ClassQueueCounters, PriorityQueueCounters, RandomDe
 
 /// Attached policy-map.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct PolicyCounters {
     /// Name of the policy-map.
     pub policy: String,
@@ -27,8 +26,7 @@ pub struct PolicyCounters {
 
 /// Class of an attached policy-map.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ClassCounters {
     /// Name of the class-map.
     pub name: String,
@@ -69,8 +67,7 @@ pub struct ClassCounters {
 
 /// Match statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct CriterionCounters {
     pub packets: u64,
@@ -80,8 +77,7 @@ pub struct CriterionCounters {
 
 /// Drops of a class by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ClassDrops {
     /// Drops by the policer (of this class or of a child's).
     pub police: Count,
@@ -103,8 +99,7 @@ pub struct ClassDrops {
 
 /// Bandwidth of a class: one of the four as configured, and the resulting rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct BandwidthCounters {
     /// Active rate; null with `remaining`, and in `resolve` if it depends on the interface.
     pub kbps: Option<u64>,
@@ -118,8 +113,7 @@ pub struct BandwidthCounters {
 
 /// Priority class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct PriorityCounters {
     /// Form of its rate.
     pub unit: PriorityUnit,
@@ -139,8 +133,7 @@ pub struct PriorityCounters {
 
 /// `set` command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct SetCounters {
     pub field: SetField,
@@ -150,8 +143,7 @@ pub struct SetCounters {
 
 /// `set` command that takes its value from another field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct MapCounters {
     pub field: SetField,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,7 @@ use crate::counters::rate_limit::RateLimitCounters;
 
 /// All counters, at one time.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct Counters {
     /// Time of the counters.
     pub time_ns: u64,
@@ -38,8 +37,7 @@ pub struct Counters {
 
 /// Hits of an access list entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct AccessEntryCounters {
     pub packets: u64,
@@ -47,8 +45,7 @@ pub struct AccessEntryCounters {
 
 /// Interface.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct InterfaceCounters {
     /// Not shut down.
     pub enabled: bool,
@@ -100,8 +97,7 @@ pub struct InterfaceCounters {
 
 /// IEEE 802.1Q subinterface. Its frames also count for the port.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct SubinterfaceCounters {
     /// Not shut down.
     pub enabled: bool,
@@ -121,8 +117,7 @@ pub struct SubinterfaceCounters {
 
 /// Link of an interface: events that the router cannot see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct LinkCounters {
     /// Towards the router. Zero if the other end is an engine too, which counts it as output.
     pub input: PropagationCounters,
@@ -132,8 +127,7 @@ pub struct LinkCounters {
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct PropagationCounters {
     /// Lost frames; outgoing ones count as output packets, since the router has sent them.
     pub lost: Count,
@@ -143,8 +137,7 @@ pub struct PropagationCounters {
 
 /// One direction of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct DirectionCounters {
     /// Packets.
     pub packets: u64,
@@ -161,9 +154,7 @@ pub struct DirectionCounters {
 
 /// Queueing strategy of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum Strategy {
     /// First in, first out.
     Fifo,
@@ -181,8 +172,7 @@ pub enum Strategy {
 
 /// Queue of an interface, all its parts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct InterfaceQueueCounters {
     /// Queueing strategy.
     pub strategy: Strategy,
@@ -208,8 +198,7 @@ pub struct InterfaceQueueCounters {
 
 /// Conversations with a reserved bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ReservedConversations {
     /// Current number.
     pub allocated: u32,
@@ -219,8 +208,7 @@ pub struct ReservedConversations {
 
 /// The transmit ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct RingCounters {
     /// Capacity in packets in addition to the one on the wire; on ATM in particles.
     pub limit: u32,
@@ -231,8 +219,7 @@ pub struct RingCounters {
 /// Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to
 /// its start on the line. So shaper, queues and transmit ring count, but line time and propagation do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct QueueingDelayCounters {
     /// Packets that have started on the line: the interface's output packets.
     pub packets: u64,

@@ -1,6 +1,6 @@
 //! Counters of queues, shapers and random early detection.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,7 @@ use crate::counters::count::Count;
 
 /// Queue that priority classes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct PriorityQueueCounters {
     /// 1 is served before 2.
     pub level: u8,
@@ -36,8 +35,7 @@ pub struct PriorityQueueCounters {
 
 /// Random early detection of a class.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct RandomDetectCounters {
     /// Field of a packet that selects the thresholds.
     pub basis: RandomDetectBasis,
@@ -55,8 +53,7 @@ pub struct RandomDetectCounters {
 
 /// Random early detection of one precedence or code point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct RandomDetectRow {
     /// Precedence or code point.
     pub value: u8,
@@ -78,8 +75,7 @@ pub struct RandomDetectRow {
 
 /// Shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ShapeCounters {
     /// Average or peak.
     pub mode: ShapeMode,
@@ -113,9 +109,7 @@ pub struct ShapeCounters {
 
 /// Queueing discipline of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum DisciplineName {
     /// First in, first out.
     Fifo,
@@ -129,8 +123,7 @@ pub enum DisciplineName {
 
 /// Queue of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ClassQueueCounters {
     /// Queueing discipline.
     pub discipline: DisciplineName,

@@ -1,6 +1,6 @@
 //! Counters of `rate-limit` lines.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,7 @@ use crate::counters::count::Count;
 
 /// `rate-limit` line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct RateLimitCounters {
     /// Packets that conformed.
     pub conformed: Count,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "serde")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,7 @@ use crate::counters::queue::DisciplineName;
 
 /// Configured policy-maps with all defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct Resolved {
     /// Policy-maps by name.
     pub policy_maps: BTreeMap<String, ResolvedPolicy>,
@@ -23,8 +22,7 @@ pub struct Resolved {
 
 /// Policy-map with its defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct ResolvedPolicy {
     /// Classes in configured order, `class-default` last.
     pub classes: Vec<ResolvedClass>,
@@ -32,8 +30,7 @@ pub struct ResolvedPolicy {
 
 /// Class with its defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedClass {
     pub name: String,
@@ -50,8 +47,7 @@ pub struct ResolvedClass {
 
 /// Low-latency queueing with its defaults. Values are null if they depend on the rate of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedPriority {
     pub unit: PriorityUnit,
@@ -63,8 +59,7 @@ pub struct ResolvedPriority {
 
 /// Random early detection with its defaults: every precedence, or the code points with separate thresholds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedRandomDetect {
     pub basis: RandomDetectBasis,
@@ -77,8 +72,7 @@ pub struct ResolvedRandomDetect {
 
 /// Thresholds of one precedence or code point, in packets or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedRandomDetectRow {
     pub value: u8,
@@ -89,8 +83,7 @@ pub struct ResolvedRandomDetectRow {
 
 /// Policer with its defaults. Values in bits and bytes are null if they depend on the rate of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedPolice {
     pub form: PoliceForm,
@@ -108,8 +101,7 @@ pub struct ResolvedPolice {
 
 /// Shaper with its defaults. Values are null if they depend on the rate of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedShape {
     pub mode: ShapeMode,
@@ -126,8 +118,7 @@ pub struct ResolvedShape {
 /// Fair queueing with its defaults: classic weighted fair queueing has a congestive discard threshold, in packets of
 /// all flows together, fair queueing of the later generation a limit for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedFairQueue {
     pub discipline: DisciplineName,
