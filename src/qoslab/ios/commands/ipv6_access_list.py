@@ -14,6 +14,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_list import (
+    ENTRY_HELP,
     INVALID_NAME,
     KINDS,
     OTHER_KIND,
@@ -56,6 +57,7 @@ ENTRIES = tuple(
 )
 
 _HELP = {
+    **ENTRY_HELP,
     "permit": "Specify packets to forward",
     "deny": "Specify packets to reject",
     "remark": "Access list entry comment",
@@ -67,29 +69,10 @@ _HELP = {
     "source-host": "Source IPv6 address",
     "destination": "Destination IPv6 prefix",
     "destination-host": "Destination IPv6 address",
-    "source-port": "Port number or name",
-    "destination-port": "Port number or name",
-    "eq": "Match only packets on a given port number",
-    "neq": "Match only packets not on a given port number",
-    "gt": "Match only packets with a greater port number",
-    "lt": "Match only packets with a lower port number",
-    "range": "Match only packets in the range of port numbers",
-    "established": "Match established connections",
-    "dscp": "Match packets with given dscp value",
-    "fragments": "Check non-initial fragments",
-    "log": "Log matches against this entry",
-    "type": "ICMP message type",
-    "code": "ICMP message code",
     "protocol": "An IPv6 protocol number",
     **dict.fromkeys(ICMPV6_MESSAGES, "Match this ICMP message"),
-    "ahp": "Authentication Header Protocol",
-    "esp": "Encapsulation Security Payload",
-    "icmp": "Internet Control Message Protocol",
     "ipv6": "Any IPv6",
-    "pcp": "Payload Compression Protocol",
     "sctp": "Streams Control Transmission Protocol",
-    "tcp": "Transmission Control Protocol",
-    "udp": "User Datagram Protocol",
 }
 
 
