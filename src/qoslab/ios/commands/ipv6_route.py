@@ -8,7 +8,7 @@ from ipaddress import IPv6Address, IPv6Interface
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import ConfigSession, router_command
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.routing import route_order
+from qoslab.ios.commands.routing import add_route, remove_routes
 from qoslab.ios.model.device import Device, StaticRoute
 from qoslab.ios.model.ios_names import ipv6_text, join_with_blanks
 from qoslab.ios.registry import BLOCKS
@@ -41,12 +41,7 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
     network = args.value("prefix", IPv6Interface).network
     out, hop, distance = args.optional("out", str), args.optional("hop", IPv6Address), args.optional("distance", int)
     if args.unset:
-        device.routes = [
-            route
-            for route in device.routes
-            if route.prefix != network
-            or ((out is not None or hop is not None) and (route.interface, route.next_hop) != (out, hop))
-        ]
+        remove_routes(device, network, out, hop)
         return
     if out is not None and out not in device.interfaces:
         raise args.invalid_argument("out")
@@ -59,10 +54,7 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
         # A route that was there before the address stays in the running configuration.
         if own and not session.restoring:
             raise RejectedError(OWN_ADDRESS)
-    route = StaticRoute(network, hop, out, None if distance == 1 else distance)
-    same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
-    device.routes = [r for r in device.routes if r not in same] + [route]
-    device.routes.sort(key=route_order)
+    add_route(device, StaticRoute(network, hop, out, None if distance == 1 else distance))
 
 
 def ipv6_route_line(route: StaticRoute) -> str:

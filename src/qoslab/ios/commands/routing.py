@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError, router_command
@@ -57,12 +57,7 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
     out, hop = args.optional("out", str), args.optional("hop", IPv4Address)
     network, distance = IPv4Network((prefix, length)), args.optional("distance", int)
     if args.unset:
-        device.routes = [
-            route
-            for route in device.routes
-            if route.prefix != network
-            or ((out is not None or hop is not None) and (route.interface, route.next_hop) != (out, hop))
-        ]
+        remove_routes(device, network, out, hop)
         return
     if out is not None and out not in device.interfaces and interface_kind(out) in OTHER_KINDS:
         raise UnsupportedError(NOT_OVER)
@@ -77,9 +72,24 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
     further = [f"tag {tag}" for tag in args.values("tag", int)] + ["permanent"] * ("permanent" in args)
     further += [f"name {name}" for name in args.values("name", str)[:1]]
     route = StaticRoute(network, hop, out, None if distance == 1 else distance, join_with_blanks(further))
-    same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
-    device.routes = [r for r in device.routes if r not in same] + [route]
-    device.routes.sort(key=route_order)
+    add_route(device, route)
+
+
+def remove_routes(device: Device, network: IPv4Network | IPv6Network, out: str | None, hop: object) -> None:
+    """Remove the route through an interface or next hop; all routes to the network if neither is given."""
+    way = (out, hop)
+    device.routes = [
+        route
+        for route in device.routes
+        if route.prefix != network or (way != (None, None) and (route.interface, route.next_hop) != way)
+    ]
+
+
+def add_route(device: Device, route: StaticRoute) -> None:
+    """Add a route, in order; it replaces one with the same destination and way."""
+    way = (route.prefix, route.next_hop, route.interface)
+    others = [each for each in device.routes if (each.prefix, each.next_hop, each.interface) != way]
+    device.routes = sorted([*others, route], key=route_order)
 
 
 @router_command("config", "ip routing", help={**_IP, "routing": "Enable IP routing"})

@@ -12,6 +12,15 @@ from qoslab.ios.model.ios_names import ipv6_text
 
 _LINE = 70
 """Reply marks per line of output."""
+_HELP = {
+    "ping": "Send echo messages",
+    "address": "Ping destination address",
+    "repeat": "specify repeat count",
+    "count": "Repeat count",
+    "size": "specify datagram size",
+    "timeout": "specify timeout interval",
+    "source": "specify source address or name",
+}
 
 
 @EXEC.add(
@@ -20,14 +29,8 @@ _LINE = 70
     " [repeat <count:1-2147483647>] [size <size:36-18024>] [timeout <timeout:0-3600>] [source <source:address>]"
     " [df-bit] [tos <tos:0-255>]",
     help={
-        "ping": "Send echo messages",
+        **_HELP,
         "ip": "IP echo",
-        "address": "Ping destination address",
-        "repeat": "specify repeat count",
-        "count": "Repeat count",
-        "size": "specify datagram size",
-        "timeout": "specify timeout interval",
-        "source": "specify source address or name",
         "df-bit": "enable do not fragment bit in IP header",
         "tos": "specify type of service value",
     },
@@ -41,16 +44,7 @@ async def _execute_ping(session: ExecSession, args: Args) -> None:
     "ping [ipv6] <address:ipv6-address>"
     " [repeat <count:1-2147483647>] [size <size:48-18024>] [timeout <timeout:0-3600>] [source <source:ipv6-address>]",
     requires={"router"},
-    help={
-        "ping": "Send echo messages",
-        "ipv6": "IPv6 echo",
-        "address": "Ping destination address",
-        "repeat": "specify repeat count",
-        "count": "Repeat count",
-        "size": "specify datagram size",
-        "timeout": "specify timeout interval",
-        "source": "specify source address or name",
-    },
+    help={**_HELP, "ipv6": "IPv6 echo"},
 )
 async def _execute_ping_ipv6(session: ExecSession, args: Args) -> None:
     await _run(session, _ping_options(args, IPv6Address))
