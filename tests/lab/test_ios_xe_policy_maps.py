@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import genie.libs.parser.iosxe
 import pytest
-from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMap
 from labs import topology
 from test_iosd import session
 
@@ -21,7 +19,6 @@ from qoslab.virtual_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
 
-RECORDED = Path(genie.libs.parser.iosxe.__file__).parent / "tests/ShowPolicyMap/cli/equal"
 CLASSES = [
     f"class-map match-all {name}\nmatch dscp {value}"
     for value, name in enumerate(
@@ -76,14 +73,17 @@ def lab() -> Iterator[Lab]:
 
 @pytest.mark.parametrize("number", TYPED)
 def test_genie_parses_the_recorded_policy_map(lab: Lab, number: int) -> None:
+    from genie.libs.parser.iosxe import show_policy_map
+
+    recorded = Path(show_policy_map.__file__).parent / "tests/ShowPolicyMap/cli/equal"
     lines = TYPED[number].split("\n")
     names = [line.removeprefix("policy-map ") for line in lines if line.startswith("policy-map ")]
     typed = session(lab, "configure terminal", *lines, "end")
     try:
         assert "%" not in typed.replace("percent", ""), typed
         shown = session(lab, f"show policy-map {names[-1]}")
-        found: Any = ShowPolicyMap(device=None).cli(output=shown)
-        made = runpy.run_path(str(RECORDED / f"golden_output{number}_expected.py"))
+        found: Any = show_policy_map.ShowPolicyMap(device=None).cli(output=shown)
+        made = runpy.run_path(str(recorded / f"golden_output{number}_expected.py"))
         assert found == without_older_forms(made["expected_output"])
     finally:
         session(lab, "configure terminal", *(f"no policy-map {name}" for name in reversed(names)), "end")
