@@ -84,9 +84,7 @@ fn periodic_marks_leave_the_same_window() {
 fn check(cases: &[(CongestionControl, u64, u64, f64)], marked: bool) {
     let mut wrong = Vec::new();
     for &(control, rtt_ms, period, expected) in cases {
-        // Long periods have the same window after fewer losses.
-        let losses = if period < 10_000 { 60 } else { 20 };
-        let window = mean_window(control, rtt_ms * 1_000_000, period, losses, marked);
+        let window = mean_window(control, rtt_ms * 1_000_000, period, 60, marked);
         if (window / expected - 1.0).abs() > TOLERANCE {
             wrong.push(format!("{control:?} {rtt_ms} ms 1/{period}: {window:.1}, expected {expected}"));
         }
