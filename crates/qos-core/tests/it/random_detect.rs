@@ -183,19 +183,18 @@ fn marks_halfway_between_thresholds_match_half_the_probability() {
     let (mut sent, mut before) = (0, None);
     while sent < packets {
         run(&mut engine, Time(now), &mut outputs);
-        let found = class(&mut engine, Time(now), 0);
-        while found.queue.unwrap().depth_packets <= 30 && sent < packets {
+        let mut held = class(&mut engine, Time(now), 0);
+        while held.queue.as_ref().unwrap().depth_packets <= 30 && sent < packets {
             engine.transmit(Time(now), PORT, frame, sent);
             sent += 1;
-            let held = class(&mut engine, Time(now), 0);
-            if before.is_none() && held.random_detect.as_ref().unwrap().mean_depth > 29.0 {
-                before = Some((sent, held.random_detect.unwrap().ecn_mark.unwrap().packets));
-            }
-            if held.queue.unwrap().depth_packets > 30 {
-                break;
+            held = class(&mut engine, Time(now), 0);
+            let detect = held.random_detect.as_ref().unwrap();
+            if before.is_none() && detect.mean_depth > 29.0 {
+                before = Some((sent, detect.ecn_mark.as_ref().unwrap().packets));
             }
         }
-        now += MILLI;
+        // A packet takes a little longer on the line.
+        now += 4 * MILLI;
     }
     let (first, marked) = before.unwrap();
     let all = class(&mut engine, Time(now), 0);
