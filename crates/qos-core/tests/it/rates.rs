@@ -114,11 +114,11 @@ proptest! {
         let figures =
             engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes[0].shape.unwrap();
         let descriptor = common::udp(ip_len, 0, Framing::Ethernet);
-        // Long enough for a packet to be a small part of it.
+        // Long enough for a packet and a burst to be a small part of it.
         let bits = u64::from(descriptor.counted_len) * 8;
         let packet_time = (u128::from(bits) * u128::from(SECOND) / u128::from(figures.target_bps)) as u64;
         let interval = (u128::from(figures.bc_bits) * u128::from(SECOND) / u128::from(cir)) as u64;
-        let length = 3_000 * packet_time.max(interval);
+        let length = (3_000 * packet_time).max(1_000 * interval);
         let outputs = offer(&mut engine, descriptor, packet_time * 3 / 4, Time(0), Time(length));
         engine.audit().unwrap();
         let sent: u64 = departures(&outputs).iter().map(|(_, _, bytes)| u64::from(*bytes) * 8).sum();
