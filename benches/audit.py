@@ -50,13 +50,13 @@ def checks(python: Path) -> tuple[AuditCheck, ...]:
     deny = ("cargo", "deny", "--locked", "--log-level", "error")
     here = ("--offline", "check", "licenses", "sources", "bans")
 
-    def sibling(program: str) -> str:
+    def sibling_program(program: str) -> str:
         return str(Path(sys.executable).with_name(program))
 
-    licences = (sibling("pip-licenses"), "--python", str(python), "--format", "csv")
-    weaknesses = (sibling("pip-audit"), "--require-hashes", "--disable-pip", "-r", str(LOCKED))
+    licences = (sibling_program("pip-licenses"), "--python", str(python), "--format", "csv")
+    weaknesses = (sibling_program("pip-audit"), "--require-hashes", "--disable-pip", "-r", str(LOCKED))
     inventory = (
-        sibling("cyclonedx-py"),
+        sibling_program("cyclonedx-py"),
         "requirements",
         str(LOCKED),
         "--of",

@@ -56,7 +56,7 @@ def hosts(count: int) -> Topology:
     return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links}))
 
 
-def routed(count: int) -> Topology:
+def hosts_on_router(count: int) -> Topology:
     """Return hosts on one router, each with a separate link."""
     hosts = [f"h{number}" for number in range(count)]
     links = [
@@ -121,8 +121,8 @@ def results_table(runs: int) -> list[str]:
     labs = {
         "3 hosts, 3 links": hosts(3),
         "90 hosts, 90 links": hosts(90),
-        small: routed(2),
-        large: routed(100),
+        small: hosts_on_router(2),
+        large: hosts_on_router(100),
     }
     measured = {}
     for name, topology in labs.items():

@@ -194,14 +194,14 @@ def _hold_lock(lab: Lab) -> bool:
     return any("qoslab" in lab.run(host, ["cat", "/proc/net/unix"]).stdout for host in ("client", "server"))
 
 
-def at_most(what: str) -> float:
+def allowed_seconds(what: str) -> float:
     """Return the greatest allowed time, in seconds."""
     return AT_MOST_S.get(what, WRONG_S)
 
 
 def too_long(found: dict[str, list[float]]) -> list[str]:
     """Return the measurements that took longer than allowed."""
-    return [what for what, each in found.items() if max(each) > at_most(what)]
+    return [what for what, each in found.items() if max(each) > allowed_seconds(what)]
 
 
 def section(found: dict[str, list[float]], machine: str) -> str:
@@ -223,7 +223,7 @@ def section(found: dict[str, list[float]], machine: str) -> str:
         "| fault | median | longest | at most | |",
         "|---|---|---|---|---|",
         *(
-            f"| {what} | {statistics.median(each):.1f} | {max(each):.1f} | {at_most(what):g} | "
+            f"| {what} | {statistics.median(each):.1f} | {max(each):.1f} | {allowed_seconds(what):g} | "
             f"{'**not met**' if what in too_long(found) else 'met'} |"
             for what, each in found.items()
         ),

@@ -111,10 +111,10 @@ class Trace:
                 continue
             self.at_once += 1
             if not self.example:
-                self.example = shown(segments[max(number - 5, 0) : number + LIMIT - 5])
+                self.example = trace_text(segments[max(number - 5, 0) : number + LIMIT - 5])
 
 
-def shown(segments: Sequence[Segment]) -> list[str]:
+def trace_text(segments: Sequence[Segment]) -> list[str]:
     """Return a trace as text."""
     first = min(each.sequence for each in segments if each.sent)
     return [each.line(segments[0].time_s, first) for each in segments]

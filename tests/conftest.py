@@ -101,7 +101,7 @@ def _inherited_signals() -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def process_stays_the_same() -> Iterator[None]:
+def check_process_state() -> Iterator[None]:
     """Check what a test may change for later ones, and forget its secrets, which a process hides in all its output.
 
     Only root can raise the priority of a process again. Programs inherit ignored and blocked signals. One fixture for

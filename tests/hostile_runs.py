@@ -277,12 +277,12 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "counters of an interface with a script": (
         counter_line(lambda reply: reply["interfaces"].update({SCRIPT: interface_counters(reply)})),
         3,
-        r'policed/1: found counters of the interface "<script>.*, which the topology does not have',
+        r'policed/1: found counters of the interface "<script>.*, which is not in the topology',
     ),
     "counters of a stranger": (
         foreign_object,
         3,
-        r'policed/1: found counters of "R99", which the topology does not have',
+        r'policed/1: found counters of "R99", which is not in the topology',
     ),
     "readings of another shape": (
         write_file("readings/R1.jsonl", '{"x": 1}\n'),

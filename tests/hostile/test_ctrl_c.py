@@ -44,7 +44,7 @@ all:
 
 
 @contextlib.contextmanager
-def silent_server(folder: Path) -> Iterator[None]:
+def silent_devices_inventory(folder: Path) -> Iterator[None]:
     """Write an inventory of devices that take connections and never answer."""
     with socket.create_server(("", 0)) as server:
         taken = []
@@ -62,7 +62,7 @@ def silent_server(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unfinished(folder: Path) -> Iterator[None]:
+def copy_unfinished_run(folder: Path) -> Iterator[None]:
     """Copy a run that is not in progress."""
     shutil.copytree(corpus_runs.whole_run(), folder / "run")
     (folder / "run/run.json").write_bytes(add_seal(corpus_runs.requested_run().encode()))
@@ -79,7 +79,7 @@ def table(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def silent_tool(folder: Path) -> Iterator[None]:
+def add_silent_tool(folder: Path) -> Iterator[None]:
     """Put a tool in the path that never prints its version."""
     (folder / "bin").mkdir()
     (folder / "bin/tshark").write_text("#!/bin/sh\nexec sleep 600\n")
@@ -89,7 +89,7 @@ def silent_tool(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def prepare_nothing(folder: Path) -> Iterator[None]:
+def prepare_empty_folder(folder: Path) -> Iterator[None]:
     """Prepare an empty folder."""
     yield
 
@@ -99,7 +99,7 @@ class WaitCase:
     """A command that waits or works for longer than the test."""
 
     words: tuple[str, ...]
-    prepare: Callable[[Path], contextlib.AbstractContextManager[None]] = prepare_nothing
+    prepare: Callable[[Path], contextlib.AbstractContextManager[None]] = prepare_empty_folder
     output: str = ""
     """Regular expression of a line on standard error that comes before the wait."""
     after_s: float = 1.0
@@ -111,11 +111,11 @@ class WaitCase:
 WAITS: dict[str, WaitCase] = {
     "start": WaitCase(("list",), after_s=0.05),
     "devices that never answer": WaitCase(
-        ("lab", "check", "inventory.yml", str(EXPERIMENT)), silent_server, after_s=10.0
+        ("lab", "check", "inventory.yml", str(EXPERIMENT)), silent_devices_inventory, after_s=10.0
     ),
-    "run on devices that never answer": WaitCase((*RUN, "inventory.yml"), silent_server, after_s=10.0),
-    "tool that prints no version": WaitCase((*RUN, "virtual"), silent_tool, after_s=6.0),
-    "unfinished run": WaitCase(("watch", "run"), unfinished, after_s=2.0),
+    "run on devices that never answer": WaitCase((*RUN, "inventory.yml"), silent_devices_inventory, after_s=10.0),
+    "tool that prints no version": WaitCase((*RUN, "virtual"), add_silent_tool, after_s=6.0),
+    "unfinished run": WaitCase(("watch", "run"), copy_unfinished_run, after_s=2.0),
     "large table": WaitCase(("import", "a.csv", "--to", "made"), table, after_s=1.5),
     "simulated run": WaitCase((*SIMULATED, "36000s"), after_s=3.0),
     "simulated run with results": WaitCase(

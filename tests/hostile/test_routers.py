@@ -104,7 +104,7 @@ class ReachedRouter:
 
 
 @pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReachedRouter]:
+def router_behind_proxies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReachedRouter]:
     ways, ports, transcripts = {}, {}, tmp_path_factory.mktemp("transcripts")
     with ExitStack() as opened:
         for name, (serve, answer_s) in {
@@ -118,14 +118,14 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReachedRouter]
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_router_with_endless_output_is_abandoned(name: str, reached: ReachedRouter) -> None:
+def test_router_with_endless_output_is_abandoned(name: str, router_behind_proxies: ReachedRouter) -> None:
     _, _, kind, text = HOSTILE[name]
     with pytest.raises((ProxyClosedFault, AccessFault)) as found:
-        reached.proxies.open(name)
+        router_behind_proxies.proxies.open(name)
     assert found.value.kind is kind
-    assert f"{name}: {kind}: 127.0.0.1 port {reached.ports[name]} by telnet {text}" in str(found.value)
+    assert f"{name}: {kind}: 127.0.0.1 port {router_behind_proxies.ports[name]} by telnet {text}" in str(found.value)
     # Each line has a time in front of it.
-    assert 0 < reached.transcribed_bytes(name) < 2**24
+    assert 0 < router_behind_proxies.transcribed_bytes(name) < 2**24
 
 
 ASKS = {
@@ -138,11 +138,11 @@ ASKS = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ASKS)
-def test_router_that_refuses_all_logins_is_reported(name: str, reached: ReachedRouter) -> None:
+def test_router_that_refuses_all_logins_is_reported(name: str, router_behind_proxies: ReachedRouter) -> None:
     began = time.monotonic()
     with pytest.raises((ProxyClosedFault, AccessFault)) as found:
-        reached.proxies.open(name)
+        router_behind_proxies.proxies.open(name)
     assert str(found.value).startswith(f"{name}: ")
     assert PASSWORD not in str(found.value)
     assert time.monotonic() - began < PATIENT_S
-    assert reached.transcribed_bytes(name) < 2**20
+    assert router_behind_proxies.transcribed_bytes(name) < 2**20

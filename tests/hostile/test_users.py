@@ -67,14 +67,14 @@ except ConnectionResetError:
 """
 
 
-def called(port: int, user: int) -> str:
+def call_as_user(port: int, user: int) -> str:
     """Return the first output to a caller with this user id."""
     argv = [sys.executable, "-I", "-c", CALL, str(port), str(user)]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 @contextmanager
-def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[int]:
+def start_listener(name: str, way: str, folder: Path, before: str = "") -> Iterator[int]:
     """Yield the port of a server; `before` is the first code of its program."""
     argument = way
     if name == "host":
@@ -109,11 +109,11 @@ def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[i
 )
 def test_ports_ignore_other_users(name: str, way: str, greeting: str, tmp_path: Path) -> None:
     me = os.geteuid()
-    with listening(name, way, tmp_path) as port:
-        assert greeting in called(port, me)
+    with start_listener(name, way, tmp_path) as port:
+        assert greeting in call_as_user(port, me)
         if me == 0:
-            assert called(port, NOBODY) == "b''"
+            assert call_as_user(port, NOBODY) == "b''"
             return
     (tmp_path / "ready").unlink(missing_ok=True)
-    with listening(name, way, tmp_path, SOMEBODY_ELSE) as port:
-        assert called(port, me) == "b''"
+    with start_listener(name, way, tmp_path, SOMEBODY_ELSE) as port:
+        assert call_as_user(port, me) == "b''"

@@ -29,7 +29,7 @@ def tools(request: pytest.FixtureRequest) -> OtherTools:
 
 
 @pytest.fixture
-def tried(request: pytest.FixtureRequest) -> TestedTool:
+def record_tested_tool(request: pytest.FixtureRequest) -> TestedTool:
     """Record at the end of a test that a kind was tested: kind, tool, version.
 
     The docstring of the test is the description in the table.

@@ -66,7 +66,9 @@ def iperf3_values(tools: OtherTools, *more: str) -> str:
         return tools.run("iperf3", "-c", "127.0.0.1", "-p", port, "-t", "3", "-b", "20M", "-P", "2", *more)
 
 
-def test_import_of_iperf3_json_equals_its_output(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_import_of_iperf3_json_equals_its_output(
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path
+) -> None:
     """Two streams on loopback: bytes of each, and their rates in each interval, equal those in its JSON."""
     file = tmp_path / "mine.json"
     file.write_text(iperf3_values(tools, "-J"))
@@ -77,19 +79,23 @@ def test_import_of_iperf3_json_equals_its_output(tools: OtherTools, tried: Teste
     rates = [rows.sort_values("start_s")["bps"].tolist() for _, rows in intervals.groupby("stream")]
     reported_rates = [[each["bits_per_second"] for each in interval["streams"]] for interval in document["intervals"]]
     assert rates == [pytest.approx(list(stream)) for stream in zip(*reported_rates, strict=True)]
-    tried("iperf3 JSON in", "iperf3", tools.version("iperf3"))
+    record_tested_tool("iperf3 JSON in", "iperf3", tools.version("iperf3"))
 
 
-def test_import_of_iperf3_text_equals_its_sums(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_import_of_iperf3_text_equals_its_sums(
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path
+) -> None:
     """Two streams on loopback: the rates of their receivers add up to its line [SUM]."""
     file = tmp_path / "mine.txt"
     file.write_text(iperf3_values(tools, "-f", "k"))
     output = re.findall(r"^\[SUM\].* ([0-9.]+) Kbits/sec\s+receiver", file.read_text(), re.MULTILINE)
     assert import_with_qoslab(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[0]), rel=0.01)
-    tried("iperf3 text in", "iperf3", tools.version("iperf3"))
+    record_tested_tool("iperf3 text in", "iperf3", tools.version("iperf3"))
 
 
-def test_import_of_iperf_text_equals_its_sums(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_import_of_iperf_text_equals_its_sums(
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path
+) -> None:
     """Two streams on loopback: their rates add up to its line [SUM]."""
     port, file = free_port(), tmp_path / "mine.txt"
     words = ("-c", "127.0.0.1", "-p", port, "-t", "3", "-i", "1", "-b", "20M", "-P", "2", "-f", "k")
@@ -97,10 +103,12 @@ def test_import_of_iperf_text_equals_its_sums(tools: OtherTools, tried: TestedTo
         file.write_text(tools.run("iperf", *words))
     output = re.findall(r"^\[SUM\]\s+0\.0+-\s*3\.\d+ sec.* ([0-9.]+) Kbits/sec", file.read_text(), re.MULTILINE)
     assert import_with_qoslab(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[-1]), rel=0.02)
-    tried("iperf text in", "iperf 2", tools.version("iperf"))
+    record_tested_tool("iperf text in", "iperf 2", tools.version("iperf"))
 
 
-def test_import_of_irtt_json_equals_its_output(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_import_of_irtt_json_equals_its_output(
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path
+) -> None:
     """One second of packets every 20 ms on loopback: number and median of the round trips equal its output."""
     port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
     with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
@@ -110,10 +118,10 @@ def test_import_of_irtt_json_equals_its_output(tools: OtherTools, tried: TestedT
     trips = samples[samples["series"] == "round trip"]
     assert len(trips) == document["packets_received"]
     assert trips["value"].median() * 1e6 == pytest.approx(document["rtt"]["median"], rel=1e-3)
-    tried("irtt JSON in", "irtt", tools.version("irtt", "version"))
+    record_tested_tool("irtt JSON in", "irtt", tools.version("irtt", "version"))
 
 
-def test_import_of_flent_equals_its_csv(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_import_of_flent_equals_its_csv(tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path) -> None:
     """Three-second ping test on loopback: the values equal those in its CSV."""
     tools.path("fping")
     (tmp_path / "icmp.conf").write_text(PING)
@@ -127,7 +135,7 @@ def test_import_of_flent_equals_its_csv(tools: OtherTools, tried: TestedTool, tm
     found = samples[samples["series"] == "Ping (ms) ICMP"]
     assert len(reported) > 5 and found["value"].tolist() == pytest.approx(reported)
     assert set(found["unit"]) == {"ms"}
-    tried("flent in", "flent", tools.version("flent"))
+    record_tested_tool("flent in", "flent", tools.version("flent"))
 
 
 def test_flent_converts_its_older_formats(tools: OtherTools, tmp_path: Path) -> None:
@@ -145,25 +153,27 @@ def test_flent_converts_its_older_formats(tools: OtherTools, tmp_path: Path) -> 
     assert sorted(import_with_qoslab(new, "flows")["bytes"]) == sorted(import_with_qoslab(plain, "flows")["bytes"])
 
 
-def packets_of(tools: OtherTools, file: Path) -> tuple[int, int]:
+def count_packets(tools: OtherTools, file: Path) -> tuple[int, int]:
     """Return the frames and bytes that tshark reads."""
     lines = tools.run("tshark", "-r", file, "-T", "fields", "-e", "frame.len").split()
     return len(lines), sum(map(int, lines))
 
 
 @pytest.mark.parametrize("form", ["pcap", "nsecpcap", "pcapng"])
-def test_import_of_captures_equals_tshark(tools: OtherTools, tried: TestedTool, tmp_path: Path, form: str) -> None:
+def test_import_of_captures_equals_tshark(
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path, form: str
+) -> None:
     """Captures written by Wireshark's editcap: frames and bytes equal those that tshark reads."""
     file = tmp_path / f"mine.{form}"
     tools.run("editcap", "-F", form, RECORDED, file)
     packets = import_with_qoslab(file, "packets_io")
     every = packets[packets["flow"] == "all"]
-    assert (every["packets"].sum(), every["bytes"].sum()) == packets_of(tools, file)
-    tried("pcapng in" if form == "pcapng" else "pcap in", "tshark", tools.version("tshark"))
+    assert (every["packets"].sum(), every["bytes"].sum()) == count_packets(tools, file)
+    record_tested_tool("pcapng in" if form == "pcapng" else "pcap in", "tshark", tools.version("tshark"))
 
 
 def test_import_of_a_compressed_capture_equals_the_original(
-    tools: OtherTools, tried: TestedTool, tmp_path: Path
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path
 ) -> None:
     """Capture compressed by gzip: the result equals that of the uncompressed one."""
     plain = tmp_path / "mine.pcapng"
@@ -172,10 +182,10 @@ def test_import_of_a_compressed_capture_equals_the_original(
     packed = tmp_path / "mine.pcapng.gz"
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     pd.testing.assert_frame_equal(import_with_qoslab(plain, "packets_io"), import_with_qoslab(packed, "packets_io"))
-    tried("gzip in", "gzip", tools.version("gzip"))
+    record_tested_tool("gzip in", "gzip", tools.version("gzip"))
 
 
-def test_import_of_csv_equals_sqlite(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_import_of_csv_equals_sqlite(tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path) -> None:
     """Rows with its line ends and empty fields: mean and samples equal those that it computes."""
     file, base = tmp_path / "mine.csv", tmp_path / "mine.db"
     tools.run("sqlite3", base, "create table t (time_s real, video_kbps real, rtt_ms real)")
@@ -186,4 +196,4 @@ def test_import_of_csv_equals_sqlite(tools: OtherTools, tried: TestedTool, tmp_p
     samples = pq.read_table(tmp_path / "made-of-mine.csv/tables/samples.parquet").to_pandas()
     output = [float(each) for each in tools.run("sqlite3", base, "select rtt_ms from t where rtt_ms notnull").split()]
     assert samples["value"].tolist() == output
-    tried("CSV in", "sqlite3", tools.version("sqlite3"))
+    record_tested_tool("CSV in", "sqlite3", tools.version("sqlite3"))

@@ -82,7 +82,9 @@ sys.exit(flent.run_flent_gui())
 """Script that runs flent-gui with some files, prints the plotted lines by tab title, and ends it."""
 
 
-def test_flent_summarises_and_plots_the_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_flent_summarises_and_plots_the_export(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Summary of each cell with the means of the run, and three plots of its test."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
@@ -98,10 +100,12 @@ def test_flent_summarises_and_plots_the_export(tools: OtherTools, tried: TestedT
         for plot in ("totals", "upload", "upload_box"):
             tools.run("flent", "-i", file, "-p", plot, "-o", tmp_path / f"{file.stem}-{plot}.svg")
             assert "<path" in (tmp_path / f"{file.stem}-{plot}.svg").read_text()
-    tried("flent out", "flent", tools.version("flent"))
+    record_tested_tool("flent out", "flent", tools.version("flent"))
 
 
-def test_flent_gui_shows_the_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_flent_gui_shows_the_export(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Window without a screen: it shows all cells, with their titles and one line per stream."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
@@ -120,10 +124,12 @@ def test_flent_gui_shows_the_export(tools: OtherTools, tried: TestedTool, run: P
         assert len(streams) in (2, 4)
         for stream in streams:
             assert [point["val"] for point in written["raw_values"][stream]] in lines
-    tried("flent out", "flent-gui", tools.version("flent"))
+    record_tested_tool("flent out", "flent-gui", tools.version("flent"))
 
 
-def test_frictionless_accepts_the_csv_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_frictionless_accepts_the_csv_export(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Validation of the package: every row of every table against its declared types."""
     qoslab("export", run, "--format", "csv", "--to", tmp_path / "out", folder=tmp_path)
     report = json.loads(tools.run("frictionless", "validate", "--json", "out/datapackage.json", folder=tmp_path))
@@ -131,10 +137,12 @@ def test_frictionless_accepts_the_csv_export(tools: OtherTools, tried: TestedToo
     counted = {task["name"]: task["stats"]["rows"] for task in report["tasks"]}
     files = {file.stem.replace("_", "-"): file for file in (tmp_path / "out").glob("*.csv")}
     assert counted == {name: len(pd.read_csv(file)) for name, file in files.items()} and len(counted) > 5
-    tried("CSV out", "frictionless", tools.version("frictionless"))
+    record_tested_tool("CSV out", "frictionless", tools.version("frictionless"))
 
 
-def test_duckdb_reads_the_parquet_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_duckdb_reads_the_parquet_export(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Every table, read by an independent program: rows, names of columns and sums are equal."""
     qoslab("export", run, "--format", "parquet", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.parquet"))
@@ -147,7 +155,7 @@ def test_duckdb_reads_the_parquet_export(tools: OtherTools, tried: TestedTool, r
         for name in ours.select_dtypes("number"):
             assert theirs[name].sum() == pytest.approx(float(ours[name].sum()), rel=1e-9), name
     version = tools.run("python", "-c", "import duckdb; print(duckdb.__version__)").strip()
-    tried("Parquet out", "DuckDB", version)
+    record_tested_tool("Parquet out", "DuckDB", version)
 
 
 @pytest.fixture
@@ -159,7 +167,7 @@ def crate(run: Path, tmp_path: Path) -> Path:
 
 
 def test_exported_crate_is_valid_ro_crate(
-    tools: OtherTools, tried: TestedTool, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
+    tools: OtherTools, record_tested_tool: TestedTool, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """All requirements and recommendations of RO-Crate 1.1 except affiliation and publisher."""
     words: list[str | Path] = [
@@ -187,10 +195,10 @@ def test_exported_crate_is_valid_ro_crate(
     issues = json.loads((tmp_path / "said.json").read_text())["issues"]
     reported = [f"{each['severity']}: {each['violatingEntity']}: {each['message']}" for each in issues]
     assert [each for each in reported if "affiliation" not in each and "`publisher`" not in each] == []
-    tried("RO-Crate out", "rocrate-validator", tools.version("rocrate-validator"))
+    record_tested_tool("RO-Crate out", "rocrate-validator", tools.version("rocrate-validator"))
 
 
-def test_exported_crate_is_readable_by_rocrate(tools: OtherTools, tried: TestedTool, crate: Path) -> None:
+def test_exported_crate_is_readable_by_rocrate(tools: OtherTools, record_tested_tool: TestedTool, crate: Path) -> None:
     """Contents of the crate: licence, author, and each file with its size."""
     code = (
         "import json, sys; from rocrate.rocrate import ROCrate; crate = ROCrate(sys.argv[1]);"
@@ -204,7 +212,7 @@ def test_exported_crate_is_readable_by_rocrate(tools: OtherTools, tried: TestedT
         sizes = {each.filename: str(each.file_size) for each in archive.infolist()}
     assert sizes.pop("ro-crate-metadata.json") and {unquote(name): size for name, size in files.items()} == sizes
     version = tools.run("python", "-c", "import importlib.metadata as m; print(m.version('rocrate'))").strip()
-    tried("RO-Crate out", "rocrate", version)
+    record_tested_tool("RO-Crate out", "rocrate", version)
 
 
 WORDS = ("Policed to 1 Mb/s", "Shaped to 1 Mb/s", "goodput.sum")
@@ -216,36 +224,44 @@ def figure(run: Path, folder: Path, form: str) -> Path:
     return to
 
 
-def test_rsvg_draws_the_svg_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_rsvg_draws_the_svg_figure(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Drawing of the SVG at its width of 88 mm."""
     file = figure(run, tmp_path, "svg")
     tools.run("rsvg-convert", "-d", "254", "-p", "254", "-o", "box.png", file.name, folder=tmp_path)
     drawn = (tmp_path / "box.png").read_bytes()
     assert int.from_bytes(drawn[16:20]) == pytest.approx(880, abs=2) and len(drawn) > 3000
-    tried("figures out", "rsvg-convert", tools.version("rsvg-convert"))
+    record_tested_tool("figures out", "rsvg-convert", tools.version("rsvg-convert"))
 
 
-def test_pdftotext_reads_the_pdf_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_pdftotext_reads_the_pdf_figure(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Words of the PDF as text; poppler's pdfinfo reports its width, 88 mm."""
     file = figure(run, tmp_path, "pdf")
     output = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
     assert [word for word in WORDS if word not in output] == []
     width = re.search(r"Page size:\s+([0-9.]+)", tools.run("pdfinfo", file.name, folder=tmp_path))
     assert width is not None and float(width[1]) * 25.4 / 72 == pytest.approx(88, abs=0.2)
-    tried("figures out", "pdftotext", tools.version("pdftotext", "-v"))
+    record_tested_tool("figures out", "pdftotext", tools.version("pdftotext", "-v"))
 
 
-def test_chromium_shows_the_png_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_chromium_shows_the_png_figure(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """Page with the PNG, whose size is 88 mm at 300 dots per inch."""
     file = figure(run, tmp_path, "png")
     page = f'<img src="{file.name}" onload="document.title = this.naturalWidth">'
     text = render_in_chromium(tools, tmp_path, page)
     found = re.search(r"<title>(\d+)</title>", text)
     assert found is not None and int(found[1]) == pytest.approx(88 / 25.4 * 300, abs=2), text
-    tried("figures out", "Chromium", tools.version("chromium"))
+    record_tested_tool("figures out", "Chromium", tools.version("chromium"))
 
 
-def test_pdftex_typesets_the_pgf_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
+def test_pdftex_typesets_the_pgf_figure(
+    tools: OtherTools, record_tested_tool: TestedTool, run: Path, tmp_path: Path
+) -> None:
     """PGF typeset with no package except pgf; the PDF has all words, including special characters of TeX."""
     tools.path("pdflatex")
     file = figure(run, tmp_path, "pgf")
@@ -258,7 +274,7 @@ def test_pdftex_typesets_the_pgf_figure(tools: OtherTools, tried: TestedTool, ru
     tools.run("pdflatex", "-interaction=batchmode", "-halt-on-error", "paper.tex", folder=tmp_path)
     output = " ".join(tools.run("pdftotext", "paper.pdf", "-", folder=tmp_path).split())
     assert [word for word in (*WORDS, "100 % of", "it & more #1") if word not in output] == [], output
-    tried("figures out", "pdfTeX", tools.version("pdflatex"))
+    record_tested_tool("figures out", "pdfTeX", tools.version("pdflatex"))
 
 
 @pytest.fixture
@@ -275,21 +291,23 @@ def own_crate(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
-def test_ansible_logs_in_by_the_inventory(tools: OtherTools, tried: TestedTool, lab: Path) -> None:
+def test_ansible_logs_in_by_the_inventory(tools: OtherTools, record_tested_tool: TestedTool, lab: Path) -> None:
     """Nodes of a virtual lab, and a login to each host by SSH with the values of the inventory."""
     listed = json.loads(tools.run(own_crate("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
     assert sorted(listed) == ["R1", "client", "server"]
     output = tools.run(own_crate("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
     assert re.findall(r"^(\w+) \| CHANGED", output, re.MULTILINE) and output.count("192.168.") == 2
-    tried("inventory out", "Ansible", tools.version(own_crate("ansible")))
+    record_tested_tool("inventory out", "Ansible", tools.version(own_crate("ansible")))
 
 
-def test_pyats_accepts_the_testbed(tools: OtherTools, tried: TestedTool, lab: Path, tmp_path: Path) -> None:
+def test_pyats_accepts_the_testbed(
+    tools: OtherTools, record_tested_tool: TestedTool, lab: Path, tmp_path: Path
+) -> None:
     """Validation of the testbed that `qoslab testbed` makes from that inventory."""
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
     output = tools.run(own_crate("pyats"), "validate", "testbed", tmp_path / "bed.yml")
     assert "YAML Lint Messages" in output and "ERROR" not in output.upper().replace("0 ERROR", "")
-    tried("inventory out", "pyATS", tools.version(own_crate("pyats"), "version", "check"))
+    record_tested_tool("inventory out", "pyATS", tools.version(own_crate("pyats"), "version", "check"))
 
 
 def render_in_chromium(tools: OtherTools, folder: Path, page: str) -> str:
@@ -307,16 +325,16 @@ def labels() -> list[str]:
     return [*topology.nodes, *(str(end.address) for link in topology.links for end in link.ends)]
 
 
-def test_rsvg_draws_the_topology(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_rsvg_draws_the_topology(tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path) -> None:
     """Drawing of the SVG, with a text for each node and address."""
     qoslab("draw", EXPERIMENT, "--to", "lab.svg", folder=tmp_path)
     tools.run("rsvg-convert", "-f", "pdf", "-o", "lab.pdf", "lab.svg", folder=tmp_path)
     output = tools.run("pdftotext", "lab.pdf", "-", folder=tmp_path)
     assert [word for word in labels() if word not in output] == []
-    tried("drawings out", "rsvg-convert", tools.version("rsvg-convert"))
+    record_tested_tool("drawings out", "rsvg-convert", tools.version("rsvg-convert"))
 
 
-def test_mermaid_draws_the_topology(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
+def test_mermaid_draws_the_topology(tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path) -> None:
     """Flowchart in Chromium, with a text for each node and address."""
     version, checksum = MERMAID
     tools.path("chromium")
@@ -332,4 +350,4 @@ def test_mermaid_draws_the_topology(tools: OtherTools, tried: TestedTool, tmp_pa
     svg = drawn.rpartition("</script>")[2]
     assert svg.startswith("<svg") and 'id="done"' in svg, svg[:2000]
     assert [word for word in labels() if word not in svg] == []
-    tried("drawings out", "Mermaid", version)
+    record_tested_tool("drawings out", "Mermaid", version)

@@ -36,7 +36,7 @@ def netlab(tools: OtherTools, tmp_path: Path) -> Path:
 
 
 def test_converted_netlab_topology_equals_its_transformation(
-    tools: OtherTools, tried: TestedTool, netlab: Path
+    tools: OtherTools, record_tested_tool: TestedTool, netlab: Path
 ) -> None:
     """Topology and its transformation by netlab: nodes, ends, given addresses and rates are equal."""
     whole = YAML(typ="safe").load(netlab / "whole.yml")
@@ -53,10 +53,12 @@ def test_converted_netlab_topology_equals_its_transformation(
     assert [[str(end.address) for end in link.ends] for link in again.links] == addresses
     # Of the first link the file says none.
     assert [[str(end.address) for end in link.ends] for link in mine.links][1:] == addresses[1:]
-    tried("netlab in", "netlab", tools.version("netlab", "version"))
+    record_tested_tool("netlab in", "netlab", tools.version("netlab", "version"))
 
 
-def test_containerlab_file_written_by_netlab_is_converted(tools: OtherTools, tried: TestedTool, netlab: Path) -> None:
+def test_containerlab_file_written_by_netlab_is_converted(
+    tools: OtherTools, record_tested_tool: TestedTool, netlab: Path
+) -> None:
     """File that netlab writes for containerlab: nodes and ends equal those of the original topology."""
     theirs: dict[str, Any] = YAML(typ="safe").load(netlab / "clab.yml")["topology"]
     mine = our_conversion(netlab / "clab.yml")
@@ -64,11 +66,11 @@ def test_containerlab_file_written_by_netlab_is_converted(tools: OtherTools, tri
         name: "host" if node["kind"] == "linux" else "ios" for name, node in theirs["nodes"].items()
     }
     assert ends(mine) == [tuple(end.partition(":")[0] for end in link["endpoints"]) for link in theirs["links"]]
-    tried("containerlab in", "netlab", tools.version("netlab", "version"))
+    record_tested_tool("containerlab in", "netlab", tools.version("netlab", "version"))
 
 
 def test_converted_containerlab_topology_is_valid(
-    tools: OtherTools, tried: TestedTool, tmp_path: Path, request: pytest.FixtureRequest
+    tools: OtherTools, record_tested_tool: TestedTool, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Test topology against its JSON Schema, which also refuses an unknown kind."""
     schema = request.config.getoption("--clab-schema")
@@ -81,4 +83,4 @@ def test_converted_containerlab_topology_is_valid(
     file.write_text(samples.CONTAINERLAB.replace("kind: cisco_iol", "kind: cisco_iou"))
     tools.run("check-jsonschema", "--schemafile", schema.absolute(), file, status=1)
     checksum = hashlib.sha256(schema.read_bytes()).hexdigest()
-    tried("containerlab in", "clab.schema.json", f"SHA-256 {checksum[:12]}…")
+    record_tested_tool("containerlab in", "clab.schema.json", f"SHA-256 {checksum[:12]}…")

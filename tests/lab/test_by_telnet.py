@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import run
 from test_external import EXPERIMENT_OF_IT, hosts, wait_until_clean
-from test_mishaps import running
+from test_mishaps import running_configuration
 from test_run import EXPERIMENT, latest
 
 from qoslab.virtual_lab import Lab
@@ -32,7 +32,7 @@ def test_run_reaches_its_router_by_telnet_only(
         text, found = re.subn(rf"^( +)ansible_port: {login.port}$", port, file.read_text(), flags=re.MULTILINE)
         assert found == 1
         file.write_text(text)
-        before, kept = running(lab), hosts(lab)
+        before, kept = running_configuration(lab), hosts(lab)
         words = ("run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm", "policed")
         status, output, errors = run(clean, *words)
         assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
@@ -47,5 +47,5 @@ def test_run_reaches_its_router_by_telnet_only(
         secrets = [login.password.encode(), login.enable.encode()]
         files = [each for each in latest(clean).rglob("*") if each.is_file()]
         assert not [each for each in files for secret in secrets if secret in each.read_bytes()]
-        assert running(lab) == before
+        assert running_configuration(lab) == before
         wait_until_clean(lab, kept)

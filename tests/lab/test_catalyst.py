@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("catalyst")]
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[DataPlaneLab]:
+def shared_lab() -> Iterator[DataPlaneLab]:
     """Return the rate of the shared queues, from 1 Gb/s to 100 Mb/s."""
     for program in (BINARY, FLOOD):
         assert program.exists(), f"{program} is missing: run cargo build --release"
@@ -39,34 +39,34 @@ def shared() -> Iterator[DataPlaneLab]:
         yield lab
 
 
-def test_routed_ports_trust_label_and_rewrite(shared: DataPlaneLab) -> None:
-    set_up(shared, switch(), Fa0_0={"trust": "dscp"})
-    flood(shared, dscp=46, kbps=1_000, size=500, seconds=0.2)
-    trusted, sent = counters(shared, OUT), counters(shared, IN)["dscp_in"][46]
+def test_routed_ports_trust_label_and_rewrite(shared_lab: DataPlaneLab) -> None:
+    set_up(shared_lab, switch(), Fa0_0={"trust": "dscp"})
+    flood(shared_lab, dscp=46, kbps=1_000, size=500, seconds=0.2)
+    trusted, sent = counters(shared_lab, OUT), counters(shared_lab, IN)["dscp_in"][46]
     assert sent > 0
     assert (trusted["dscp_out"][46], trusted["enqueued"][0][0]) == (sent, sent)
     # Without trust the label is 0, and so is the code point on the wire.
-    set_up(shared, switch())
-    flood(shared, dscp=46, kbps=1_000, size=500, seconds=0.2)
-    untrusted = counters(shared, OUT)
+    set_up(shared_lab, switch())
+    flood(shared_lab, dscp=46, kbps=1_000, size=500, seconds=0.2)
+    untrusted = counters(shared_lab, OUT)
     assert untrusted["dscp_out"][46] == untrusted["enqueued"][0][0] == 0
-    assert untrusted["dscp_out"][0] == counters(shared, IN)["dscp_in"][46] > 0
-    assert len(ping(shared, "client", SERVER, 3)) == 3
-    assert len(ping(shared, "client", "10.0.10.1", 3)) == 3
+    assert untrusted["dscp_out"][0] == counters(shared_lab, IN)["dscp_in"][46] > 0
+    assert len(ping(shared_lab, "client", SERVER, 3)) == 3
+    assert len(ping(shared_lab, "client", "10.0.10.1", 3)) == 3
 
 
-def test_access_ports_switch_in_their_vlan(shared: DataPlaneLab) -> None:
+def test_access_ports_switch_in_their_vlan(shared_lab: DataPlaneLab) -> None:
     def access(vlan: int) -> dict[str, Any]:
         return {"switchport": {"mode": "access", "vlan": vlan}}
 
-    set_up(shared, switch(), Fa0_0=access(10), Fa0_1=access(10))
+    set_up(shared_lab, switch(), Fa0_0=access(10), Fa0_1=access(10))
     # From nothing: address resolution is switched too.
-    assert len(ping(shared, "client", "10.0.30.20", 3)) == 3
+    assert len(ping(shared_lab, "client", "10.0.30.20", 3)) == 3
     # Nothing is routed, and the switch itself has no address there.
-    assert ping(shared, "client", SERVER, 2, wait=0.5) == []
-    set_up(shared, switch(), Fa0_0=access(10), Fa0_1=access(20))
-    assert ping(shared, "client", "10.0.30.20", 2, wait=0.5) == []
-    assert counters(shared, OUT)["enqueued"] == [[0, 0, 0]] * 4
+    assert ping(shared_lab, "client", SERVER, 2, wait=0.5) == []
+    set_up(shared_lab, switch(), Fa0_0=access(10), Fa0_1=access(20))
+    assert ping(shared_lab, "client", "10.0.30.20", 2, wait=0.5) == []
+    assert counters(shared_lab, OUT)["enqueued"] == [[0, 0, 0]] * 4
 
 
 SEND_TAGGED = """import socket, sys
@@ -84,19 +84,19 @@ print(s.recv(2000)[12:16].hex(), flush=True)
 """
 
 
-def test_trunk_frames_lose_their_tag_on_an_access_port(shared: DataPlaneLab) -> None:
+def test_trunk_frames_lose_their_tag_on_an_access_port(shared_lab: DataPlaneLab) -> None:
     trunk = {"switchport": {"mode": "trunk", "vlan": 1}, "trust": "cos"}
-    set_up(shared, switch(), Fa0_0=trunk, Fa0_1={"switchport": {"mode": "access", "vlan": 10}})
-    taker = shared.spawn("server", [sys.executable, "-c", TAKE])
+    set_up(shared_lab, switch(), Fa0_0=trunk, Fa0_1={"switchport": {"mode": "access", "vlan": 10}})
+    taker = shared_lab.spawn("server", [sys.executable, "-c", TAKE])
     assert taker.stdout is not None
     taker.stdout.readline()
-    shared.python("client", SEND_TAGGED)
+    shared_lab.python("client", SEND_TAGGED)
     # EtherType and payload follow the addresses: no tag.
     assert taker.communicate(timeout=60)[0].decode().split() == ["88b52e2e"]
-    out = counters(shared, OUT)
+    out = counters(shared_lab, OUT)
     # By its class of service it went into queue 1; the other VLAN's went nowhere.
     assert (out["enqueued"][0][0], out["cos_out"][5]) == (1, 1)
-    assert counters(shared, IN)["cos_in"][5] == 2
+    assert counters(shared_lab, IN)["cos_in"][5] == 2
 
 
 def flood(lab: DataPlaneLab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
@@ -108,8 +108,8 @@ def flood(lab: DataPlaneLab, *, dscp: int, kbps: int, size: int, seconds: float)
 @pytest.mark.sample(2)
 @pytest.mark.quiet
 @pytest.mark.parametrize(("stalls", "hogs"), [(True, 0), (False, 4)], ids=["stopped", "busy"])
-def test_voice_queue_loses_nothing_while_the_machine_stalls(shared: DataPlaneLab, stalls: bool, hogs: int) -> None:
-    figures, health = last_phase(shared, 2.0, stalls, hogs)
+def test_voice_queue_loses_nothing_while_the_machine_stalls(shared_lab: DataPlaneLab, stalls: bool, hogs: int) -> None:
+    figures, health = last_phase(shared_lab, 2.0, stalls, hogs)
     # The data plane itself lost nothing. (How much the senders could send depends on the machine.)
     assert (health["lost_input"], health["malformed"]) == (0, 0)
     assert figures["received"][46] > 0
@@ -119,14 +119,14 @@ def test_voice_queue_loses_nothing_while_the_machine_stalls(shared: DataPlaneLab
     assert [sum(queue) for queue in figures["dropped"]] == [0, figures["dropped"][1][0], 0, 0]
 
 
-def test_command_refused_by_a_switch_changes_nothing(shared: DataPlaneLab) -> None:
-    set_up(shared, switch(), Fa0_1=ARTICLE)
-    before = shared.ask("config")["config"]
+def test_command_refused_by_a_switch_changes_nothing(shared_lab: DataPlaneLab) -> None:
+    set_up(shared_lab, switch(), Fa0_1=ARTICLE)
+    before = shared_lab.ask("config")["config"]
     wrong = configuration(switch(), Fa0_1={**ARTICLE, "share": [0, 1, 1, 1]})
-    reply = json.loads(shared.talk(json.dumps({"op": "configure", "config": wrong}).encode() + b"\n"))
+    reply = json.loads(shared_lab.talk(json.dumps({"op": "configure", "config": wrong}).encode() + b"\n"))
     assert reply["error"]["code"] == "bad_config"
     assert "FastEthernet0/1.switch.share[0]" in reply["error"]["message"]
-    assert shared.ask("config")["config"] == before
-    assert counters(shared, OUT)["operational_bandwidth_percent"] == 70.38
-    assert len(ping(shared, "client", SERVER, 2)) == 2
-    assert len(ping(shared, "server", CLIENT, 2)) == 2
+    assert shared_lab.ask("config")["config"] == before
+    assert counters(shared_lab, OUT)["operational_bandwidth_percent"] == 70.38
+    assert len(ping(shared_lab, "client", SERVER, 2)) == 2
+    assert len(ping(shared_lab, "server", CLIENT, 2)) == 2

@@ -52,7 +52,7 @@ VOLATILE = re.compile(r"Current configuration|Using \d+ out of|ntp clock-period|
 
 
 @pytest.fixture
-def cluttered(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
+def lab_with_inert_lines(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
     """Provide the lab of an experiment with `lab up`, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
     file, inventory = clean / "rack.txt", clean / "here.yml"
@@ -66,15 +66,15 @@ def cluttered(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         lab.down()
 
 
-def shown(lab: Lab, command: str) -> list[str]:
+def show_output(lab: Lab, command: str) -> list[str]:
     lines = session(lab, "terminal length 0", command).splitlines()
     return [line for line in lines if not VOLATILE.match(line)]
 
 
 @pytest.mark.long
-def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, cluttered: tuple[Lab, Path]) -> None:
-    lab, inventory = cluttered
-    running, startup = shown(lab, "show running-config"), shown(lab, "show startup-config")
+def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, lab_with_inert_lines: tuple[Lab, Path]) -> None:
+    lab, inventory = lab_with_inert_lines
+    running, startup = show_output(lab, "show running-config"), show_output(lab, "show startup-config")
     for lines in (running, startup):
         text = "\n".join(lines) + "\n"
         assert f"!\n{OF_ITS_OWN}" in text
@@ -86,7 +86,7 @@ def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, cluttere
     status, output, errors = run(clean, "run", str(EXPERIMENT), *arguments)
     assert status == status_of(newest_run(clean)), errors + output
     assert "another user changed" not in errors, errors
-    assert (shown(lab, "show running-config"), shown(lab, "show startup-config")) == (running, startup)
+    assert (show_output(lab, "show running-config"), show_output(lab, "show startup-config")) == (running, startup)
     folder = latest(clean)
     cells = [(folder / f"cells/{arm}/1/config/R1.running.ios").read_text() for arm in ("policed", "shaped")]
     assert all(" service-policy output" in text and " ip nat outside\n" in text for text in cells)
@@ -102,8 +102,8 @@ def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, cluttere
 
 
 @pytest.mark.long
-def test_restarted_router_has_its_inert_lines_again(cluttered: tuple[Lab, Path]) -> None:
-    lab, _ = cluttered
+def test_restarted_router_has_its_inert_lines_again(lab_with_inert_lines: tuple[Lab, Path]) -> None:
+    lab, _ = lab_with_inert_lines
     running = configuration(lab, "running")
     asked = ("configure terminal", "interface FastEthernet0/1", "ip nat inside", "description of a test", "end")
     assert "% Not supported" in session(lab, *asked)
@@ -116,5 +116,5 @@ def test_restarted_router_has_its_inert_lines_again(cluttered: tuple[Lab, Path])
 
 def configuration(lab: Lab, which: str) -> str:
     """Return the text between the heading and the prompt."""
-    text = "\n".join(shown(lab, f"show {which}-config"))
+    text = "\n".join(show_output(lab, f"show {which}-config"))
     return text[text.index("\n!") : text.index("\nend")]

@@ -124,7 +124,7 @@ def hosts(lab: Lab) -> dict[str, str]:
     return {host: state(lab, host) for host in ("client", "server")}
 
 
-def sending(lab: Lab) -> bool:
+def is_client_sending(lab: Lab) -> bool:
     """Return whether the client's iperf3 runs."""
     return any("iperf3" in each and "192.168.20.2" in each for each in programs(lab).values())
 
@@ -135,7 +135,7 @@ def iperf3_runs(lab: Lab, command: Command) -> None:
     def sends() -> bool:
         if command.process.poll() is not None:
             raise AssertionError(f"the run ended before its traffic: {command.end()}")
-        return sending(lab)
+        return is_client_sending(lab)
 
     wait_until(sends, "the client's iperf3 runs", RUN_S, lambda: str(programs(lab)))
 
@@ -238,7 +238,7 @@ def test_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: t
     )
     os.kill(ssh, signal.SIGKILL)
     wait_until(
-        lambda: not sending(lab) and state(lab, "client") == before["client"],
+        lambda: not is_client_sending(lab) and state(lab, "client") == before["client"],
         "the client is as it was",
         CLEAN_S,
         lambda: "\n".join([*programs(lab).values(), *_changes(lab, {"client": before["client"]})]),
@@ -250,7 +250,7 @@ def test_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: t
     assert record["reasons"][0].startswith("the lab stopped:  the host client is out of reach: "), record["reasons"]
     assert record["reasons"][0].endswith("(in the step: traffic)")
     wait_until_clean(lab, before)
-    assert "Police" not in _running(lab, file), "the router is restored although a host is gone"
+    assert "Police" not in _running_configuration(lab, file), "the router is restored although a host is gone"
 
 
 def _words(process: Path) -> list[str]:
@@ -260,7 +260,7 @@ def _words(process: Path) -> list[str]:
         return []
 
 
-def _running(lab: Lab, file: Path) -> str:
+def _running_configuration(lab: Lab, file: Path) -> str:
     """Return the configuration of R1."""
 
     async def ask() -> str:
@@ -298,8 +298,8 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     others = shutil.copy(file, file.with_name("bob.yml"))
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(others), "--duration", "1s", "--arm", "policed")
     assert status == 2, errors
-    assert f"eth0 is held by {whose}" in errors
-    assert f"alias exec qoslab {whose}" in _running(lab, file)
+    assert f"eth0 is locked by {whose}" in errors
+    assert f"alias exec qoslab {whose}" in _running_configuration(lab, file)
     status, _, errors = run(clean, "lab", "check", str(others), str(EXPERIMENT))
     assert status == 2 and f"R1: found the run lock of another run, {whose}" in errors, errors
     command.process.kill()
@@ -312,16 +312,16 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     # Nobody was there to restore the router; the next run says so, and it can be done later.
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")
     assert status == 2 and f"Restore them: qoslab lab rescue {file}" in errors, errors
-    assert "Police" in _running(lab, file)
+    assert "Police" in _running_configuration(lab, file)
     status, _, errors = run(clean, "lab", "rescue", str(file))
     assert status == 0, errors
-    assert "Police" not in _running(lab, file) and "alias exec" not in _running(lab, file)
+    assert "Police" not in _running_configuration(lab, file) and "alias exec" not in _running_configuration(lab, file)
 
 
 def test_missing_program_of_a_host_is_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
-    python = _without_iperf3(clean)
+    python = _python_without_iperf3(clean)
     file.write_text(
         file.read_text().replace("      hosts:\n", f"        ansible_python_interpreter: {python}\n      hosts:\n", 1)
     )
@@ -331,10 +331,10 @@ def test_missing_program_of_a_host_is_named(clean: Path, exposed: tuple[Lab, Pat
     assert status == 2, errors + output
     assert "server: found no program iperf3 in " in errors
     wait_until_clean(lab, before)
-    assert "Police" not in _running(lab, file)
+    assert "Police" not in _running_configuration(lab, file)
 
 
-def _without_iperf3(folder: Path) -> Path:
+def _python_without_iperf3(folder: Path) -> Path:
     """Return a Python whose path has the programs of a host, except iperf3."""
     there = folder / "bin"
     there.mkdir()
@@ -376,11 +376,11 @@ def test_oldest_python_of_a_host_sets_and_restores(exposed: tuple[Lab, Path]) ->
 def test_nic_in_a_namespace_is_restored(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     with pytest.raises(MachineError, match="eth0 has this machine's default route"):
-        _isolated(agent(file, "client", "namespace"))
+        _is_isolated(agent(file, "client", "namespace"))
     lab.run("client", ["ip", "route", "del", "default"], check=True)
     # It is of the lab, not of a card of its own, and a namespace would lose it.
     with pytest.raises(MachineError, match="eth0 has the queueing discipline tbf"):
-        _isolated(agent(file, "client", "namespace"))
+        _is_isolated(agent(file, "client", "namespace"))
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
     lab.run("client", ["ip", "route", "add", "192.168.20.0/24", "via", "192.168.10.1", "rto_min", "250ms"], check=True)
     before = state(lab, "client")
@@ -404,7 +404,7 @@ def test_nic_in_a_namespace_is_restored(exposed: tuple[Lab, Path]) -> None:
         host.close()
 
 
-def _isolated(host: ExternalHost) -> None:
+def _is_isolated(host: ExternalHost) -> None:
     try:
         host.isolate()
     finally:
@@ -451,10 +451,10 @@ def test_interface_is_locked_by_one_run_until_its_end(exposed: tuple[Lab, Path])
     _, file = exposed
     first = agent(file, "client", "in place", "the run of alice")
     first.isolate()
-    with pytest.raises(MachineError, match="client: eth0 is held by the run of alice"):
-        _isolated(agent(file, "client", "in place"))
+    with pytest.raises(MachineError, match="client: eth0 is locked by the run of alice"):
+        _is_isolated(agent(file, "client", "in place"))
     first.close()
-    _isolated(agent(file, "client", "in place"))
+    _is_isolated(agent(file, "client", "in place"))
 
 
 @pytest.mark.long
@@ -463,10 +463,10 @@ def test_host_without_changes_is_also_locked(clean: Path, exposed: tuple[Lab, Pa
     first = agent(file, "client", "as it is", "the run of alice, since 10:20")
     first.isolate()
     for way in ISOLATIONS:
-        with pytest.raises(MachineError, match="client: eth0 is held by the run of alice, since 10:20"):
-            _isolated(agent(file, "client", way))
+        with pytest.raises(MachineError, match="client: eth0 is locked by the run of alice, since 10:20"):
+            _is_isolated(agent(file, "client", way))
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")
-    assert status == 2 and "eth0 is held by the run of alice, since 10:20" in errors, errors
+    assert status == 2 and "eth0 is locked by the run of alice, since 10:20" in errors, errors
     _kill(lab, "qoslab-agent", keepers=False)
     second = agent(file, "client", "as it is")
     second.isolate()

@@ -123,19 +123,19 @@ class FinishedRun:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+def tcp_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     """Provide a run on the exposed lab with a reading every 3 s, on hosts with wrong and drifting clocks."""
     yield from _make_run(tmp_path_factory.mktemp("ran"), SHORT_S, "policed")
 
 
 @pytest.fixture(scope="module")
-def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+def long_tcp_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     """Provide a longer, shaped run: with smooth traffic no burst falls between a request and its reply."""
     yield from _make_run(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
 
 
 @pytest.fixture(scope="module")
-def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+def constant_rate_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     """Provide a run of the same length, with a class that drops two of three packets at a constant rate instead of TCP
     with its bursts.
     """
@@ -242,8 +242,8 @@ def watched_values(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
         thread.join()
 
 
-def test_cost_of_reading_counters_is_reported(ran: FinishedRun) -> None:
-    (polling,) = ran.record.polling.values()
+def test_cost_of_reading_counters_is_reported(tcp_run: FinishedRun) -> None:
+    (polling,) = tcp_run.record.polling.values()
     assert polling.every_s == 3 and polling.readings >= 2
     assert 0 < polling.took_mean_s <= polling.took_max_s
     # The router prints its load.
@@ -254,17 +254,17 @@ def test_cost_of_reading_counters_is_reported(ran: FinishedRun) -> None:
 
 @pytest.mark.long
 @pytest.mark.quiet
-def test_metrics_at_a_trigger_are_measured(ran_long: FinishedRun) -> None:
+def test_metrics_at_a_trigger_are_measured(long_tcp_run: FinishedRun) -> None:
     """Measure values at a trigger: readings every 3 s alone are too far apart."""
-    found = ran_long.table("metrics").set_index("metric")
+    found = long_tcp_run.table("metrics").set_index("metric")
     moment = [name for name in found.index if name.endswith("@ time 5.7 s")]
     assert len(moment) >= 8 and found.loc[moment, "value"].notna().all(), found.loc[moment]
-    times = ran_long.table("classes")["time_s"]
+    times = long_tcp_run.table("classes")["time_s"]
     assert all(((times - due).abs() < 0.4).any() for due in (5.2, 6.2)), times.tolist()
 
 
-def test_class_rates_arrive_during_the_traffic(ran: FinishedRun) -> None:
-    ((key, points),) = ran.seen.items()
+def test_class_rates_arrive_during_the_traffic(tcp_run: FinishedRun) -> None:
+    ((key, points),) = tcp_run.seen.items()
     assert key.title == "R1 FastEthernet0/1 output, policy Police, class class-default"
     # A reading each 3 s; the last may come when the traffic is over.
     times = [each.time_s for each in points]
@@ -273,7 +273,7 @@ def test_class_rates_arrive_during_the_traffic(ran: FinishedRun) -> None:
     assert sent and all(each.offered_bps >= (each.sent_bps or 0) for each in sent)
     assert sum(each.dropped_bps or 0 for each in points) > 0
     # They are the readings that the cell's table has in the end.
-    read = ran.table("classes")
+    read = tcp_run.table("classes")
     assert {each.offered_bytes for each in points} <= {*read["bytes"]}
 
 
@@ -289,22 +289,22 @@ COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
 """Compared tables, rows and columns."""
 
 
-def both_readings(ran: FinishedRun, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def paired_readings(tcp_run: FinishedRun, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of the data plane and of show commands with the same subject, in order of time."""
-    started = ran.record.traffic_start
+    started = tcp_run.record.traffic_start
     assert started is not None
     rows_of = raw.class_rows if table == "classes" else raw.interface_rows
-    rows = rows_of("R1", ran.replies, pd.Timestamp(started).value)
+    rows = rows_of("R1", tcp_run.replies, pd.Timestamp(started).value)
     truth = pd.DataFrame([row for row in rows if place.items() <= row.items()])
-    read = ran.table(table).sort_values("time_s")
+    read = tcp_run.table(table).sort_values("time_s")
     return truth, read[(read[list(place)] == pd.Series(place)).all(axis=1)]
 
 
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_window_rates_from_show_commands_are_those_of_the_data_plane(
-    ran: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
+    tcp_run: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    truth, read = both_readings(ran, table, place)
+    truth, read = paired_readings(tcp_run, table, place)
     assert read["time_error_s"].between(0, 1, inclusive="neither").all()
     assert read["time_s"].iloc[0] < 0 and read["time_s"].iloc[-1] > SHORT_S
     # Rates of classes end with the traffic; the counters of interfaces are those of the last reading, after it.
@@ -331,25 +331,25 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
     [("classes", {"class": "class-default"}, ("packets", "bytes")), *COUNTED[1:]],
 )
 def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
-    ran_long: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
+    long_tcp_run: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    _check_rates(ran_long, table, place, columns)
+    _check_rates(long_tcp_run, table, place, columns)
 
 
 @pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_rates_of_an_evenly_dropping_class_are_within_one_percent(
-    ran_even: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
+    constant_rate_run: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    _check_rates(ran_even, table, place, columns)
-    dropped = both_readings(ran_even, "classes", {"class": "class-default"})[0]["drops_police_packets"]
+    _check_rates(constant_rate_run, table, place, columns)
+    dropped = paired_readings(constant_rate_run, "classes", {"class": "class-default"})[0]["drops_police_packets"]
     assert dropped.iloc[-1] > 10_000
 
 
-def _check_rates(ran: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
+def _check_rates(tcp_run: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
     """Check that rates between the readings at the ends of the window equal those of the data plane."""
-    truth, read = both_readings(ran, table, place)
+    truth, read = paired_readings(tcp_run, table, place)
     inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
     ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()
     assert len(inside) >= 6 and ends[1] - ends[0] > LONG_S / 2
@@ -362,9 +362,9 @@ def _check_rates(ran: FinishedRun, table: str, place: dict[str, str], columns: t
         assert true > 0 and abs(rate / true - 1) < TOLERANCE, (name, rate, true)
 
 
-def test_rate_from_readings_has_an_error_or_is_omitted(ran: FinishedRun) -> None:
-    passed = ran.table("metrics").set_index("metric").loc["class.passed(class-default)"]
-    read = ran.table("classes").sort_values("time_s")
+def test_rate_from_readings_has_an_error_or_is_omitted(tcp_run: FinishedRun) -> None:
+    passed = tcp_run.table("metrics").set_index("metric").loc["class.passed(class-default)"]
+    read = tcp_run.table("classes").sort_values("time_s")
     ends = read[(read["time_s"] >= 3) & (read["time_s"] <= 9)].iloc[[0, -1]]
     apart = float(ends["time_error_s"].sum() / (ends["time_s"].iloc[1] - ends["time_s"].iloc[0]))
     if apart > 0.05:
@@ -374,28 +374,28 @@ def test_rate_from_readings_has_an_error_or_is_omitted(ran: FinishedRun) -> None
         assert passed["error"] == pytest.approx(apart * passed["value"])
 
 
-def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: FinishedRun) -> None:
-    clock = ran.record.host_clocks["server"]
+def test_wrong_and_drifting_host_clocks_do_not_shift_series(tcp_run: FinishedRun) -> None:
+    clock = tcp_run.record.host_clocks["server"]
     assert abs(clock.ahead_ns[0] - CLOCK_OFFSET_NS) < 10 * 10**6
     # The capture itself stays as it was stamped there.
-    file = ran.cell / "captures/server.pcapng"
-    (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(ran.unshifted))
+    file = tcp_run.cell / "captures/server.pcapng"
+    (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(tcp_run.unshifted))
     true = column_array(unshifted, "time_ns")
     assert len(true) > 500 and (column_array(stamped, "time_ns") - true > CLOCK_OFFSET_NS).all()
     (found,) = shift_clock([stamped], clock)
     assert np.abs(column_array(found, "time_ns") - true).max() < SERIES_NS
-    started = ran.record.traffic_start
+    started = tcp_run.record.traffic_start
     assert started is not None
-    series = ran.table("packets_io")
+    series = tcp_run.table("packets_io")
     bins = series[series["flow"] == "all"]
     first, last = ((each - pd.Timestamp(started).value) / 1e9 for each in (true.min(), true.max()))
     assert bins["time_s"].min() == pytest.approx(first, abs=0.11)
     assert bins["time_s"].max() == pytest.approx(last, abs=0.11)
-    assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]
+    assert not [each for each in tcp_run.record.reasons if "clock" in each or "stamped" in each]
 
 
-def test_router_counts_the_packets_sent_by_hosts(ran: FinishedRun) -> None:
-    hosts = host_nic_counters(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
+def test_router_counts_the_packets_sent_by_hosts(tcp_run: FinishedRun) -> None:
+    hosts = host_nic_counters(CellFiles(tcp_run.cell, CellIdentity("policed", (), 1)))
     assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
     interfaces, classes = (
@@ -403,10 +403,10 @@ def test_router_counts_the_packets_sent_by_hosts(ran: FinishedRun) -> None:
             {key: value for key, value in row.items() if pd.notna(value)}
             for row in table.astype(object).to_dict("records")
         ]
-        for table in (ran.table("interfaces"), ran.table("classes"))
+        for table in (tcp_run.table("interfaces"), tcp_run.table("classes"))
     )
     assert list(disagreements(topology, hosts, interfaces, classes)) == []
-    assert not [reason for reason in ran.record.reasons if "counts" in reason or "counters" in reason]
+    assert not [reason for reason in tcp_run.record.reasons if "counts" in reason or "counters" in reason]
     # The same readings show that a tenth of the client's packets went another way.
     sent = hosts["client"]["eth0"]
     more = {"client": {"eth0": HostCount(sent.sent + sent.sent // 10, sent.received, sent.sent_bytes)}}
@@ -414,8 +414,8 @@ def test_router_counts_the_packets_sent_by_hosts(ran: FinishedRun) -> None:
     assert "client sent" in reported and "R1 counts" in reported
 
 
-def test_each_host_reports_its_lateness(ran: FinishedRun) -> None:
-    stalls = ran.record.stalls
+def test_each_host_reports_its_lateness(tcp_run: FinishedRun) -> None:
+    stalls = tcp_run.record.stalls
     assert set(stalls) == {"client", "server"}
     for each in stalls.values():
         assert each.watched_ns > 9 * 10**9 and each.wakes > 100

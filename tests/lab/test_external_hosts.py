@@ -128,7 +128,7 @@ def test_nic_with_metrics_flags_and_lifetimes_is_restored(exposed: tuple[Lab, Pa
     assert state(lab, "client") == before
 
 
-def behind_sudo(folder: Path, connection: str = "") -> str:
+def python_behind_sudo(folder: Path, connection: str = "") -> str:
     """Return a Python that is started like sudo would, by a login with the given SSH_CONNECTION or the current one."""
     login, sudo = folder / "login", folder / "sudo"
     given = f'SSH_CONNECTION="{connection}" ' if connection else ""
@@ -144,12 +144,12 @@ def test_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> N
     lab.run("client", ["ip", "route", "del", "default"], check=True)
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
     before = state(lab, "client")
-    host = agent(file, "client", "namespace", python=behind_sudo(file.parent))
+    host = agent(file, "client", "namespace", python=python_behind_sudo(file.parent))
     reply = host.ask("facts", programs=[], far=[])["facts"]["management"]
     host.close()
     assert reply == {"address": "127.0.0.1", "device": "lo"}, "as reported by the lab's server"
     for connection in ("192.168.10.1 50000 192.168.10.2 22", "192.168.10.1 50000 192.0.2.7 22"):
-        host = agent(file, "client", "namespace", python=behind_sudo(file.parent, connection))
+        host = agent(file, "client", "namespace", python=python_behind_sudo(file.parent, connection))
         assert host.ask("facts", programs=[], far=[])["facts"]["management"]["device"] == "eth0"
         with pytest.raises(MachineError, match="this SSH connection uses eth0: the interface is not moved"):
             host.isolate()
@@ -211,7 +211,7 @@ def test_check_sends_nothing_on_links_of_a_running_run(exposed: tuple[Lab, Path]
     if who == "host":
         agents = [agent(file, "client", "as it is", run_of)]
         agents[0].isolate()
-        reported = f"client: found eth0 held by {run_of}, expected it free"
+        reported = f"client: found eth0 locked by {run_of}, expected no lock"
     else:
         session(lab, "configure terminal", f"alias exec qoslab {run_of}", "end")
         reported = f"R1: found the run lock of another run, {run_of}, expected none"

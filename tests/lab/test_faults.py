@@ -67,17 +67,17 @@ def test_lab_that_dies_during_a_push_is_reported_as_dead(clean: Path) -> None:
     assert "refused" not in errors and "Traceback" not in errors
 
 
-def _client_in(lab: Lab) -> int | None:
+def _find_client_in_lab(lab: Lab) -> int | None:
     words = {pid: command_line(pid).split(b"\0") for pid in run_inside(lab)}
     return next((pid for pid, each in words.items() if each[0] == b"iperf3" and b"--client" in each), None)
 
 
-def client_of(command: Command) -> int:
+def find_client(command: Command) -> int:
     """Return the sending iperf3 of a run whose traffic has started."""
     command.wait_for(": traffic (")
     (lab,) = command.labs()
     try:
-        return wait_until(lambda: _client_in(lab), "the client's iperf3 runs")
+        return wait_until(lambda: _find_client_in_lab(lab), "the client's iperf3 runs")
     finally:
         lab.close()
 
@@ -85,7 +85,7 @@ def client_of(command: Command) -> int:
 @pytest.mark.long
 def test_briefly_stopped_client_ends_in_time(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted")
-    client = client_of(command)
+    client = find_client(command)
     os.kill(client, signal.SIGSTOP)
     time.sleep(0.5)
     os.kill(client, signal.SIGCONT)
@@ -97,7 +97,7 @@ def test_briefly_stopped_client_ends_in_time(clean: Path) -> None:
 @pytest.mark.long
 def test_permanently_stopped_client_invalidates_its_cell_at_the_deadline(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "unrestricted", "--attempts", "1")
-    os.kill(client_of(command), signal.SIGSTOP)
+    os.kill(find_client(command), signal.SIGSTOP)
     status, output, errors = command.end()
     assert status == 3, errors + output
     # Stopped before it connected, it has another reason to name than "not done".
@@ -109,7 +109,7 @@ def test_permanently_stopped_client_invalidates_its_cell_at_the_deadline(clean: 
 @pytest.mark.long
 def test_ctrl_c_ends_a_run_with_a_stopped_client(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--arm", "unrestricted")
-    client = client_of(command)
+    client = find_client(command)
     (lab,) = command.labs()
     traces = LabTraces(lab)
     lab.close()

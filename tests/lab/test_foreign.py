@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from commands import run
 from test_external import EXPERIMENT_OF_IT, hosts
-from test_openssh import SSHD, known, sshd
+from test_openssh import SSHD, known_hosts_line, sshd
 from test_run import EXPERIMENT
 
 from qoslab.run.real.access.methods import AccessMethod
@@ -62,7 +62,7 @@ def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, 
     try:
         wait_until(lambda: listens(folder / "zebra.vty"), "zebra listens", report=(tmp_path / "zebra.log").read_text)
         with sshd(tmp_path / "sshd", key, vtysh(folder), words=False) as port:
-            (ssh / "known_hosts").write_text(known(port, tmp_path / "sshd"))
+            (ssh / "known_hosts").write_text(known_hosts_line(port, tmp_path / "sshd"))
             yield port, folder
     finally:
         # `unshare` heeds no SIGTERM while it waits; what it has started dies with it.
@@ -99,7 +99,7 @@ def test_frr_is_recognised_as_no_ios_and_left_unchanged(
         expose_lab(lab, file)
         kept = hosts(lab)
         with file.with_suffix(".known_hosts").open("a") as listed:
-            listed.write(known(port, tmp_path / "sshd"))
+            listed.write(known_hosts_line(port, tmp_path / "sshd"))
         router = f"R1:\n          ansible_host: 127.0.0.1\n          ansible_port: {port}\n"
         text, found = re.subn(
             r"R1:\n(?: +ansible_\w+: .*\n)+", f"{router}          ansible_user: {getpass.getuser()}\n", file.read_text()

@@ -104,7 +104,7 @@ def free_ports(number: int) -> list[int]:
 
 
 @contextmanager
-def served(package: str, program: str, ports: int) -> Iterator[list[int]]:
+def serve_device(package: str, program: str, ports: int) -> Iterator[list[int]]:
     """Yield the ports of a device while the block runs."""
     chosen = free_ports(ports)
     argv = [str(python(package)), "-W", "ignore", "-c", program, *map(str, chosen)]
@@ -128,7 +128,7 @@ def test_fakenos_is_refused_by_its_show_version(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
-    with served("fakenos", FAKENOS, 1) as (port,), Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
+    with serve_device("fakenos", FAKENOS, 1) as (port,), Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE, "check_host_key": False}
         with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as proxies:
             version, before, unknown = proxies.ask(
@@ -160,7 +160,7 @@ def test_fakenos_is_refused_by_its_show_version(
 
 @pytest.mark.parametrize("by", ["ssh", "telnet"])
 def test_third_party_switch_is_configured_and_restored(by: str, tmp_path: Path) -> None:
-    with served("fake-switches", FAKE_SWITCHES, 2) as (ssh, telnet):
+    with serve_device("fake-switches", FAKE_SWITCHES, 2) as (ssh, telnet):
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE}
         ways = {
             # Its host key, which is in the package, is of the kind that wants SHA-1.
@@ -171,20 +171,20 @@ def test_third_party_switch_is_configured_and_restored(by: str, tmp_path: Path) 
             proxies.open()
             version, before = proxies.ask("R1", "show version", "show running-config")
             assert "C3750 Software" in version and "% " not in before
-            running = configured(proxies, PUSHED.splitlines())
+            running = configure_device(proxies, PUSHED.splitlines())
             assert " description set by the test\n switchport access vlan 10\n" in running
             hardware = Hardware("3750", ("FastEthernet0/1", "FastEthernet0/2"), version="12.2", family="switch")
             assert find_collisions(before, PUSHED, hardware) == []
             found = plan_restoration(before, running, [PUSHED], hardware)
             assert found.left == () and " no switchport access vlan" in found.lines
-            after = configured(proxies, found.lines)
+            after = configure_device(proxies, found.lines)
         assert significant(after) == significant(before) != significant(running)
         assert unrestored_lines(before, after, [PUSHED], hardware) == []
     kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
     assert ">  description set by the test" in kept and PASSWORD not in kept and ENABLE not in kept
 
 
-def configured(proxies: AccessProxies, lines: Sequence[str]) -> str:
+def configure_device(proxies: AccessProxies, lines: Sequence[str]) -> str:
     """Return the running configuration after these lines. The switch has no `end`; without it Ansible never returns."""
     *reply, running = proxies.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
     assert not [each for each in reply if "No such command" in each or "% " in each], reply

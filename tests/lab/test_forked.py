@@ -65,7 +65,7 @@ match sys.argv[1]:
 
 
 @pytest.fixture(scope="module")
-def says(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def print_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a program that prints its properties."""
     file = tmp_path_factory.mktemp("says") / "says"
     file.write_text(f"#!{sys.executable}\n{SAYS}")
@@ -74,14 +74,14 @@ def says(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(says: Path) -> Iterator[ForkServer]:
+def server(print_program: Path) -> Iterator[ForkServer]:
     """Provide the fork server."""
-    server = ForkServer(str(says))
+    server = ForkServer(str(print_program))
     yield server
     server.close()
 
 
-def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start_command(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start the command as an ordinary process."""
     return subprocess.Popen(
         [str(program), *arguments],
@@ -98,14 +98,14 @@ def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[st
 
 @pytest.mark.parametrize("how", ["end", "fail"])
 def test_forked_command_has_all_properties_of_a_started_one(
-    how: str, says: Path, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, print_program: Path, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "__all__")
     before = len(list(Path("/proc/self/fd").iterdir()))
     ends: list[tuple[dict[str, Any], str, int | None]] = []
-    for process in (started(says, tmp_path, how, "ä b", ""), server.start(tmp_path, (how, "ä b", ""))):
+    for process in (start_command(print_program, tmp_path, how, "ä b", ""), server.start(tmp_path, (how, "ä b", ""))):
         output, errors = process.communicate(timeout=60)
         ends.append((json.loads(output), errors, process.returncode))
         with pytest.raises(ProcessLookupError):
@@ -121,7 +121,7 @@ def test_forked_command_has_all_properties_of_a_started_one(
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def waiting(server: ForkServer, folder: Path) -> ForkedProcess:
+def start_waiting_command(server: ForkServer, folder: Path) -> ForkedProcess:
     """Return a command that waits."""
     process = server.start(folder, ("wait",))
     assert process.stdout.readline().startswith("{")
@@ -131,8 +131,8 @@ def waiting(server: ForkServer, folder: Path) -> ForkedProcess:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_signal_ends_a_forked_command(number: signal.Signals, server: ForkServer, tmp_path: Path) -> None:
-    others = [waiting(server, tmp_path) for _ in range(2)]
-    process = waiting(server, tmp_path)
+    others = [start_waiting_command(server, tmp_path) for _ in range(2)]
+    process = start_waiting_command(server, tmp_path)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.1)
     process.send_signal(number)
@@ -146,9 +146,9 @@ def test_signal_ends_a_forked_command(number: signal.Signals, server: ForkServer
         assert each.returncode == -signal.SIGKILL
 
 
-def test_forked_command_outlives_its_parent(says: Path, tmp_path: Path) -> None:
-    server = ForkServer(str(says))
-    process = waiting(server, tmp_path)
+def test_forked_command_outlives_its_parent(print_program: Path, tmp_path: Path) -> None:
+    server = ForkServer(str(print_program))
+    process = start_waiting_command(server, tmp_path)
     server.close()
     assert is_alive(process.pid)
     os.kill(process.pid, signal.SIGKILL)

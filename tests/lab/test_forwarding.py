@@ -26,19 +26,19 @@ OUT = "FastEthernet0/1"
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[DataPlaneLab]:
+def shared_lab() -> Iterator[DataPlaneLab]:
     with with_sink() as lab:
         yield lab
 
 
 @pytest.fixture
-def lab(shared: DataPlaneLab) -> DataPlaneLab:
+def lab(shared_lab: DataPlaneLab) -> DataPlaneLab:
     """Provide the shared lab with default configuration, cleared counters and resolved addresses."""
-    shared.ask("configure", config=configuration())
-    wait_for(shared, lambda forwarding: forwarding["through_kernel"] is None)
-    assert len(ping(shared, "client", SERVER, 3)) == 3
-    shared.ask("clear")
-    return shared
+    shared_lab.ask("configure", config=configuration())
+    wait_for(shared_lab, lambda forwarding: forwarding["through_kernel"] is None)
+    assert len(ping(shared_lab, "client", SERVER, 3)) == 3
+    shared_lab.ask("clear")
+    return shared_lab
 
 
 def forwarding(lab: DataPlaneLab) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class FloodedLab:
 
 
 @pytest.fixture(scope="module")
-def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, FloodedLab]]:
+def flooded_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, FloodedLab]]:
     """Flood every case in a separate lab in the same seconds; remove its lines one by one at the end.
 
     They share only the time: a thousand packets use a hundredth of a second of the machine.
@@ -134,8 +134,8 @@ def show_output(lab: Lab, command: str) -> str:
     return session(lab, command).split(command + "\n", 1)[1].rpartition("R1#")[0]
 
 
-def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, FloodedLab]) -> None:
-    case = flooded["car"]
+def test_committed_access_rate_passes_its_rate_and_bursts(flooded_lab: dict[str, FloodedLab]) -> None:
+    case = flooded_lab["car"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 190 * SECONDS
     # The rate for five seconds, and of the bursts at least the normal one, at most both; a packet at either end.
@@ -151,8 +151,8 @@ def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, Flo
     }
 
 
-def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: dict[str, FloodedLab]) -> None:
-    case = flooded["gts"]
+def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded_lab: dict[str, FloodedLab]) -> None:
+    case = flooded_lab["gts"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 125 * SECONDS
     # The rate for five seconds, sustained and excess burst at the beginning (a packet each), 50 buffers that drain
@@ -169,8 +169,8 @@ def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: d
     assert 3 <= received - delayed <= 6
 
 
-def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded: dict[str, FloodedLab]) -> None:
-    case = flooded["priority"]
+def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded_lab: dict[str, FloodedLab]) -> None:
+    case = flooded_lab["priority"]
     (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"
     # What the line carries in five seconds and high leaves, then the low queue's 80 packets and the ring's two.
@@ -185,8 +185,8 @@ def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded: dict[str
     assert ["1", "high", "protocol", "ip", "udp", "6001"] in listed
 
 
-def test_custom_queueing_shares_the_line_by_byte_counts(flooded: dict[str, FloodedLab]) -> None:
-    case = flooded["custom"]
+def test_custom_queueing_shares_the_line_by_byte_counts(flooded_lab: dict[str, FloodedLab]) -> None:
+    case = flooded_lab["custom"]
     (first_sent, first), (second_sent, second) = case.counted["first"], case.counted["second"]
     carried = LINE_BPS / 8 * SECONDS / ON_WIRE
     # Two thirds and one third of what the line carries in five seconds; then each queue's 20 packets drain. A turn is

@@ -26,7 +26,7 @@ UNPOLICE = "interface FastEthernet0/1\n no service-policy output Police\n!\nno p
 
 
 @pytest.fixture(scope="module")
-def routed() -> Iterator[Lab]:
+def routed_lab() -> Iterator[Lab]:
     with Lab.up(IOS_ROUTED, name=f"test-iosd-{os.getpid()}") as lab:
         yield lab
 
@@ -83,18 +83,18 @@ def session(lab: Lab, *lines: str, router: str = "R1") -> str:
     return asyncio.run(run())
 
 
-def test_typed_configuration_takes_effect(routed: Lab) -> None:
-    assert ping(routed, "client", "10.2.0.2") == 63
-    session(routed, "configure terminal", "interface Fa0/1", "shutdown", "end")
-    assert ping(routed, "client", "10.2.0.2", 0.3) is None
-    brief = session(routed, "configure terminal", "int fa0/1", "no shutdown", "do show ip interface brief", "end")
+def test_typed_configuration_takes_effect(routed_lab: Lab) -> None:
+    assert ping(routed_lab, "client", "10.2.0.2") == 63
+    session(routed_lab, "configure terminal", "interface Fa0/1", "shutdown", "end")
+    assert ping(routed_lab, "client", "10.2.0.2", 0.3) is None
+    brief = session(routed_lab, "configure terminal", "int fa0/1", "no shutdown", "do show ip interface brief", "end")
     assert "FastEthernet0/1            10.2.0.1        YES NVRAM  up                    up" in brief
-    assert ping(routed, "client", "10.2.0.2") == 63
+    assert ping(routed_lab, "client", "10.2.0.2") == 63
 
 
-def test_static_routes_are_in_the_kernel_table(routed: Lab) -> None:
+def test_static_routes_are_in_the_kernel_table(routed_lab: Lab) -> None:
     text = session(
-        routed,
+        routed_lab,
         *("configure terminal", "ip route 172.16.0.0 255.255.0.0 10.2.0.2", "do show ip route"),
         *("no ip route 172.16.0.0 255.255.0.0 10.2.0.2", "do show ip route", "end"),
     )
@@ -104,21 +104,21 @@ def test_static_routes_are_in_the_kernel_table(routed: Lab) -> None:
     assert "C       10.2.0.0 is directly connected, FastEthernet0/1\n" in without
 
 
-def test_policy_counts_passing_packets(routed: Lab) -> None:
-    session(routed, "configure terminal", *POLICE.splitlines(), "end")
+def test_policy_counts_passing_packets(routed_lab: Lab) -> None:
+    session(routed_lab, "configure terminal", *POLICE.splitlines(), "end")
     try:
-        session(routed, "clear counters", "")
-        assert ping(routed, "client", "10.2.0.2") == 63
-        text = session(routed, "ping 10.2.0.2 repeat 4 size 1500", "show policy-map interface")
+        session(routed_lab, "clear counters", "")
+        assert ping(routed_lab, "client", "10.2.0.2") == 63
+        text = session(routed_lab, "ping 10.2.0.2 repeat 4 size 1500", "show policy-map interface")
         assert "\n!!!!\nSuccess rate is 100 percent (4/4)" in text
         # Four pings of 1514 bytes, one of 50, and perhaps address resolution.
         assert "          cir 1000000 bps, bc 31250 bytes\n        conformed 5 packets, 6106 bytes" in text
     finally:
-        session(routed, "configure terminal", *UNPOLICE.splitlines(), "end")
+        session(routed_lab, "configure terminal", *UNPOLICE.splitlines(), "end")
 
 
-def test_show_commands_report_live_arp_processor_and_interfaces(routed: Lab) -> None:
-    text = session(routed, "ping 10.2.0.2", "show arp", "show processes cpu", "show interfaces fa0/1")
+def test_show_commands_report_live_arp_processor_and_interfaces(routed_lab: Lab) -> None:
+    text = session(routed_lab, "ping 10.2.0.2", "show arp", "show processes cpu", "show interfaces fa0/1")
     # Its age is that of what other tests have learnt, too.
     assert re.search(r"^Internet  10\.2\.0\.2 {14,16}\d{1,3}   0200\.", text, re.MULTILINE), text
     assert "CPU utilization for five seconds: " in text
@@ -126,10 +126,10 @@ def test_show_commands_report_live_arp_processor_and_interfaces(routed: Lab) -> 
     assert "     5 packets output" in text or "packets output" in text
 
 
-def test_two_logins_share_one_configuration(routed: Lab) -> None:
+def test_two_logins_share_one_configuration(routed_lab: Lab) -> None:
     async def run() -> None:
-        async with connection(routed) as first, connection(routed) as second:
-            one, two = await asyncio.gather(Login.enabled(routed, first), Login.enabled(routed, second))
+        async with connection(routed_lab) as first, connection(routed_lab) as second:
+            one, two = await asyncio.gather(Login.enabled(routed_lab, first), Login.enabled(routed_lab, second))
             await one.send("configure terminal")
             await one.send("interface FastEthernet0/0")
             await one.send("description seen by both")
@@ -141,10 +141,10 @@ def test_two_logins_share_one_configuration(routed: Lab) -> None:
     asyncio.run(run())
 
 
-def test_written_configuration_survives_a_reload(routed: Lab) -> None:
+def test_written_configuration_survives_a_reload(routed_lab: Lab) -> None:
     async def run() -> None:
-        async with connection(routed) as client:
-            login = await Login.enabled(routed, client)
+        async with connection(routed_lab) as client:
+            login = await Login.enabled(routed_lab, client)
             for line in ("configure terminal", "interface FastEthernet0/0", "description kept", "end", "write memory"):
                 await login.send(line)
             for line in ("configure terminal", "interface FastEthernet0/0", "description lost", "end"):
@@ -154,34 +154,34 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
             login._process.stdin.write("\r")
             async with asyncio.timeout(PATIENCE_S):
                 await login._process.wait_closed()
-        async with connection(routed) as client:
-            login = await Login.enabled(routed, client)
+        async with connection(routed_lab) as client:
+            login = await Login.enabled(routed_lab, client)
             text = await login.send("show running-config interface FastEthernet0/0")
             assert " description kept\n" in text
             assert "System returned to ROM by reload\n" in await login.send("show version")
 
     asyncio.run(run())
-    assert ping(routed, "client", "10.2.0.2") == 63
+    assert ping(routed_lab, "client", "10.2.0.2") == 63
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_unconfirmed_change_is_rolled_back(routed: Lab) -> None:
+def test_unconfirmed_change_is_rolled_back(routed_lab: Lab) -> None:
     archive = ("configure terminal", "archive", "path flash:saved", "end")
-    session(routed, *archive, "configure terminal revert timer 1", *POLICE.splitlines(), "end")
-    wait_until(lambda: "Police" not in session(routed, "show running-config"), "the policy is gone", 90, step_s=2)
-    assert "Service-policy" not in session(routed, "show policy-map interface")
-    assert "No Rollback Confirmed Change pending" in session(routed, "configure confirm")
+    session(routed_lab, *archive, "configure terminal revert timer 1", *POLICE.splitlines(), "end")
+    wait_until(lambda: "Police" not in session(routed_lab, "show running-config"), "the policy is gone", 90, step_s=2)
+    assert "Service-policy" not in session(routed_lab, "show policy-map interface")
+    assert "No Rollback Confirmed Change pending" in session(routed_lab, "configure confirm")
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_scheduled_reload_restarts_the_router_on_time(routed: Lab) -> None:
-    session(routed, "write memory", "configure terminal", *POLICE.splitlines(), "end")
+def test_scheduled_reload_restarts_the_router_on_time(routed_lab: Lab) -> None:
+    session(routed_lab, "write memory", "configure terminal", *POLICE.splitlines(), "end")
 
     async def run() -> str:
-        async with connection(routed) as client:
-            login = await Login.enabled(routed, client)
+        async with connection(routed_lab) as client:
+            login = await Login.enabled(routed_lab, client)
             await login.send("reload in 1", "[yes/no]: ")
             await login.send("no", "[confirm]")
             await login.send("")
@@ -191,13 +191,13 @@ def test_scheduled_reload_restarts_the_router_on_time(routed: Lab) -> None:
             return shown
 
     assert "Reload scheduled for " in asyncio.run(run())
-    assert "Police" not in session(routed, "show running-config")
-    assert "No reload is scheduled." in session(routed, "show reload")
+    assert "Police" not in session(routed_lab, "show running-config")
+    assert "No reload is scheduled." in session(routed_lab, "show reload")
 
 
-def test_login_requires_the_configured_password(routed: Lab) -> None:
+def test_login_requires_the_configured_password(routed_lab: Lab) -> None:
     async def run(**options: str) -> None:
-        async with connection(routed, **options):
+        async with connection(routed_lab, **options):
             pass
 
     for wrong in ({"password": "wrong"}, {"username": "nobody"}):
@@ -205,21 +205,21 @@ def test_login_requires_the_configured_password(routed: Lab) -> None:
             asyncio.run(run(**wrong))
 
 
-def test_command_can_be_given_at_login(routed: Lab) -> None:
+def test_command_can_be_given_at_login(routed_lab: Lab) -> None:
     async def run() -> str:
-        async with connection(routed) as client:
+        async with connection(routed_lab) as client:
             return str((await client.run("show privilege")).stdout)
 
     assert asyncio.run(run()) == "Current privilege level is 1\r\n"
 
 
 @pytest.mark.slow
-def test_unresponsive_data_plane_is_reported(routed: Lab) -> None:
+def test_unresponsive_data_plane_is_reported(routed_lab: Lab) -> None:
     async def run() -> None:
-        async with connection(routed) as client:
-            login = await Login.enabled(routed, client)
+        async with connection(routed_lab) as client:
+            login = await Login.enabled(routed_lab, client)
             pid = int((await login.send("show processes cpu")).splitlines()[-2].split()[0])
-            stopped = _run_outside(routed, pid)
+            stopped = _run_outside(routed_lab, pid)
             os.kill(stopped, signal.SIGSTOP)
             try:
                 text = await login.send("show policy-map interface")
@@ -261,9 +261,9 @@ def inventory(lab: Lab) -> str:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_ansible_pushes_an_unchanged_configuration_once(routed: Lab, tmp_path: Path) -> None:
+def test_ansible_pushes_an_unchanged_configuration_once(routed_lab: Lab, tmp_path: Path) -> None:
     """Configure with Ansible: become, a push that changes, the same push without a change, saving, a refused line."""
-    (tmp_path / "hosts").write_text(inventory(routed))
+    (tmp_path / "hosts").write_text(inventory(routed_lab))
     (tmp_path / "police.ios").write_text(POLICE)
     (tmp_path / "unpolice.ios").write_text(UNPOLICE)
     (tmp_path / "play.yml").write_text(
@@ -305,15 +305,15 @@ def run_playbook(folder: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
+def test_ansible_gathers_all_facts(routed_lab: Lab, tmp_path: Path) -> None:
     """Gather all facts with Ansible: the facts of inventories, and the configuration parsed by resource modules."""
     session(
-        routed,
+        routed_lab,
         *("configure terminal", "ip access-list extended EDGE", "permit tcp any host 10.2.0.2 eq www", "exit"),
         *("interface FastEthernet0/0", "description lan", "mtu 1400", "ip access-group EDGE in", "exit"),
         *("ip route 10.99.0.0 255.255.0.0 10.2.0.2", "end", "write memory"),
     )
-    (tmp_path / "hosts").write_text(inventory(routed))
+    (tmp_path / "hosts").write_text(inventory(routed_lab))
     (tmp_path / "play.yml").write_text(
         """\
 - hosts: all
@@ -352,7 +352,7 @@ def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
         run_playbook(tmp_path)
     finally:
         session(
-            routed,
+            routed_lab,
             *("configure terminal", "interface FastEthernet0/0", "no ip access-group EDGE in", "no mtu"),
             *(
                 "no description",
@@ -366,10 +366,10 @@ def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
+def test_unicon_connects_configures_and_parses(routed_lab: Lab) -> None:
     from genie.testbed import load
 
-    ssh = routed.ssh("R1")
+    ssh = routed_lab.ssh("R1")
     testbed = load(
         {
             "testbed": {
@@ -423,30 +423,30 @@ def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
     assert [log for log in logs if f"ssh -l {ssh.user} {ssh.host} -p {ssh.port} " in log.read_text()] == []
 
 
-def test_vanished_client_leaves_nothing_behind(routed: Lab) -> None:
+def test_vanished_client_leaves_nothing_behind(routed_lab: Lab) -> None:
     async def run() -> None:
-        async with connection(routed) as client:
-            login = await Login.enabled(routed, client)
+        async with connection(routed_lab) as client:
+            login = await Login.enabled(routed_lab, client)
             login._process.stdin.write("configure terminal\rdo ping 10.2.0.77 repeat 1000\r")
             await login.until("seconds:\n")
             client.abort()
-        async with connection(routed) as client:
-            await Login.enabled(routed, client)
+        async with connection(routed_lab) as client:
+            await Login.enabled(routed_lab, client)
 
-    log = routed.runtime("iosd") / "log"
+    log = routed_lab.runtime("iosd") / "log"
     before = log.read_text()
     asyncio.run(run())
     assert log.read_text() == before
 
 
-def test_server_has_a_host_key_and_an_identification(routed: Lab) -> None:
+def test_server_has_a_host_key_and_an_identification(routed_lab: Lab) -> None:
     async def run() -> tuple[str, str]:
-        async with connection(routed) as client:
+        async with connection(routed_lab) as client:
             key = client.get_server_host_key().export_public_key().decode()
             return key, client.get_extra_info("server_version")
 
     key, version = asyncio.run(run())
-    assert key.split()[:2] == str(routed._state["host_key"]).split()[:2]
+    assert key.split()[:2] == str(routed_lab._state["host_key"]).split()[:2]
     assert version == "SSH-2.0-Cisco-1.25"
 
 
@@ -508,22 +508,22 @@ def connecting_users(lab: Lab, *user: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.long
-def test_idle_connections_do_not_block_a_login(routed: Lab) -> None:
-    with connecting_users(routed) as process:
+def test_idle_connections_do_not_block_a_login(routed_lab: Lab) -> None:
+    with connecting_users(routed_lab) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "SSH-\n"
         assert int(process.stdout.readline()) <= MAX_STARTUPS == 100
-        assert "R1" in session(routed, "show running-config | include hostname")
+        assert "R1" in session(routed_lab, "show running-config | include hostname")
         process.communicate()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_router_logins_ignore_other_users(routed: Lab) -> None:
-    with connecting_users(routed, "65534") as process:
+def test_router_logins_ignore_other_users(routed_lab: Lab) -> None:
+    with connecting_users(routed_lab, "65534") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "nothing\n"
         assert int(process.stdout.readline()) <= MAX_STARTUPS
-        assert "R1" in session(routed, "show running-config | include hostname")
+        assert "R1" in session(routed_lab, "show running-config | include hostname")
         process.communicate()
 
 
@@ -542,21 +542,21 @@ while time.monotonic() < end:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_repeated_connections_of_another_user_delay_no_login(routed: Lab) -> None:
-    ssh = routed.ssh("R1")
+def test_repeated_connections_of_another_user_delay_no_login(routed_lab: Lab) -> None:
+    ssh = routed_lab.ssh("R1")
     command = [sys.executable, "-I", "-c", FLOOD, ssh.host, str(ssh.port), "65534"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
             for _ in range(3):
-                assert "R1" in session(routed, "show running-config | include hostname")
+                assert "R1" in session(routed_lab, "show running-config | include hostname")
             assert process.poll() is None, "the logins waited for the end of the calls"
         finally:
             process.kill()
 
 
-def test_login_allows_three_attempts(routed: Lab) -> None:
+def test_login_allows_three_attempts(routed_lab: Lab) -> None:
     tries = 0
 
     class Guesser(asyncssh.SSHClient):
@@ -567,7 +567,7 @@ def test_login_allows_three_attempts(routed: Lab) -> None:
 
     async def run() -> None:
         with pytest.raises(asyncssh.PermissionDenied):
-            await connection(routed, password=None, client_factory=Guesser)
+            await connection(routed_lab, password=None, client_factory=Guesser)
 
     asyncio.run(run())
     assert tries == 3

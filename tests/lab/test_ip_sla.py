@@ -31,7 +31,7 @@ async def _configure(lab: Lab, router: str, ip_sla: dict[str, Any], process_ns: 
         await client.configure(config)
 
 
-def _ended(lab: Lab) -> dict[str, Any]:
+def _final_report(lab: Lab) -> dict[str, Any]:
     """Return the report once every operation has run."""
 
     async def report() -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_every_operation_is_answered_by_a_router_with_a_responder(name: str) -> 
 
     with Lab.up(TWO_ROUTERS, name=name) as lab:
         asyncio.run(configure(lab))
-        found = _ended(lab)
+        found = _final_report(lab)
     for number, packets in (("1", 1), ("2", 10), ("3", 1), ("4", 10)):
         latest = found[number]["latest"]
         assert latest["return_code"] == "ok", number
@@ -84,7 +84,7 @@ def test_operation_without_a_responder_reports_no_connection(name: str) -> None:
 
     with Lab.up(TWO_ROUTERS, name=name) as lab:
         asyncio.run(_configure(lab, "R1", {"operations": operations}))
-        found = _ended(lab)
+        found = _final_report(lab)
         codes = [found[number]["latest"]["return_code"] for number in ("1", "2", "3")]
         assert codes == ["no_connection", "timeout", "timeout"]
         asyncio.run(_taken_port(lab))

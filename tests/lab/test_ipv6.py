@@ -113,34 +113,34 @@ def test_longer_ipv6_header_lowers_goodput_through_a_policer(clean: Path, lab: s
 
 
 @pytest.fixture(scope="module")
-def dual() -> Iterator[Lab]:
+def dual_stack_lab() -> Iterator[Lab]:
     with Lab.up(DUAL, name=f"test-ipv6-{os.getpid()}") as lab:
         yield lab
 
 
-def test_both_families_are_routed(dual: Lab) -> None:
-    assert ping(dual, "client", "10.3.0.2") == 62
-    assert ping6(dual, "client", "2001:db8:3::2") == 62
-    assert ping6(dual, "server", "2001:db8:1::2") == 62
+def test_both_families_are_routed(dual_stack_lab: Lab) -> None:
+    assert ping(dual_stack_lab, "client", "10.3.0.2") == 62
+    assert ping6(dual_stack_lab, "client", "2001:db8:3::2") == 62
+    assert ping6(dual_stack_lab, "server", "2001:db8:1::2") == 62
 
 
-def test_ipv6_settings_are_recorded_and_never_learnt(dual: Lab) -> None:
-    settings = dual.describe()["sysctls"]
+def test_ipv6_settings_are_recorded_and_never_learnt(dual_stack_lab: Lab) -> None:
+    settings = dual_stack_lab.describe()["sysctls"]
     for node, forwarding in (("client", "0"), ("R1", "1")):
         assert settings[node]["net.ipv6.conf.all.forwarding"] == forwarding
         assert settings[node]["net.ipv6.conf.default.accept_ra"] == "0"
         assert settings[node]["net.ipv6.conf.default.accept_dad"] == "0"
     assert settings["client"]["net.ipv6.conf.eth0.disable_ipv6"] == "0"
-    routes = json.loads(dual.run("client", ["ip", "-6", "-j", "route"], check=True).stdout)
+    routes = json.loads(dual_stack_lab.run("client", ["ip", "-6", "-j", "route"], check=True).stdout)
     found = {(each["dst"], each.get("gateway"), each.get("protocol")) for each in routes if each["dst"] != "fe80::/64"}
     assert found == {("2001:db8:1::/64", None, "kernel"), ("default", "2001:db8:1::1", "static")}
     # Of the data plane's side nothing speaks IPv6.
-    assert dual.run("R1.dp", ["ip", "-6", "-j", "addr"], check=True).stdout.strip() == "[]"
+    assert dual_stack_lab.run("R1.dp", ["ip", "-6", "-j", "addr"], check=True).stdout.strip() == "[]"
 
 
-def test_router_pings_over_ipv6(dual: Lab) -> None:
+def test_router_pings_over_ipv6(dual_stack_lab: Lab) -> None:
     output = session(
-        dual, "ping 2001:db8:3::2 repeat 3", "ping ipv6 2001:db8:3::9 repeat 1 timeout 1 source 2001:db8:2::1"
+        dual_stack_lab, "ping 2001:db8:3::2 repeat 3", "ping ipv6 2001:db8:3::9 repeat 1 timeout 1 source 2001:db8:2::1"
     )
     assert "Sending 3, 100-byte ICMP Echos to 2001:DB8:3::2, timeout is 2 seconds:" in output
     assert "Success rate is 100 percent (3/3)" in output
@@ -157,17 +157,17 @@ class _Output:
         return self.text
 
 
-def test_genie_parses_the_ipv6_show_commands(dual: Lab) -> None:
+def test_genie_parses_the_ipv6_show_commands(dual_stack_lab: Lab) -> None:
     from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
     from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 
-    text = session(dual, "show ipv6 interface brief").replace("\r", "")
+    text = session(dual_stack_lab, "show ipv6 interface brief").replace("\r", "")
     interfaces = ShowIpv6InterfaceBrief(device=_Output(text)).cli(output=text)["interface"]
     assert interfaces["Serial0/1/0"]["ipv6_addresses"] == ["2001:DB8:2::1"]
     assert interfaces["FastEthernet0/0"]["ipv6_addresses"] == ["2001:DB8:1::1"]
     # A line has no hardware address: its link-local one is made of the first Ethernet port's.
     assert re.fullmatch(r"FE80::[0-9A-F:]+", interfaces["Serial0/1/0"]["link_local_address"])
-    text = session(dual, "show ipv6 route").replace("\r", "")
+    text = session(dual_stack_lab, "show ipv6 route").replace("\r", "")
     table = ShowIpv6RouteDistributor(device=_Output(text)).cli(output=text)
     routes = table["vrf"]["default"]["address_family"]["ipv6"]["routes"]
     assert set(routes) == {
@@ -177,11 +177,11 @@ def test_genie_parses_the_ipv6_show_commands(dual: Lab) -> None:
     assert routes["2001:DB8:3::/64"]["next_hop"]["next_hop_list"][1]["next_hop"] == "2001:DB8:2::2"
 
 
-def test_ipv6_access_list_and_dscp_of_both_families_classify(dual: Lab) -> None:
+def test_ipv6_access_list_and_dscp_of_both_families_classify(dual_stack_lab: Lab) -> None:
     from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
 
     session(
-        dual,
+        dual_stack_lab,
         *("configure terminal", "ipv6 access-list Echoes", "permit icmp any host 2001:db8:3::2 echo-request"),
         *("class-map match-all Six", "match access-group name Echoes", "match dscp af31"),
         *("class-map match-all Four", "match ip dscp af31"),
@@ -190,23 +190,23 @@ def test_ipv6_access_list_and_dscp_of_both_families_classify(dual: Lab) -> None:
         *("interface FastEthernet0/0", "service-policy input In", "end", "clear counters"),
     )
     try:
-        assert ping6(dual, "client", "2001:db8:3::2", dscp=26) == 62
-        assert ping6(dual, "client", "2001:db8:3::2", dscp=26) == 62
-        assert ping6(dual, "client", "2001:db8:3::2") == 62
-        assert ping(dual, "client", "10.3.0.2") == 62
-        policy = session(dual, "show policy-map interface FastEthernet0/0").replace("\r", "")
+        assert ping6(dual_stack_lab, "client", "2001:db8:3::2", dscp=26) == 62
+        assert ping6(dual_stack_lab, "client", "2001:db8:3::2", dscp=26) == 62
+        assert ping6(dual_stack_lab, "client", "2001:db8:3::2") == 62
+        assert ping(dual_stack_lab, "client", "10.3.0.2") == 62
+        policy = session(dual_stack_lab, "show policy-map interface FastEthernet0/0").replace("\r", "")
         packets = dict(re.findall(r"Class-map: (\S+) .*\n +(\d+) packets", policy))
         # Two marked echoes over IPv6; one of IPv4 that no class but the last takes; one unmarked, and what hosts ask
         # for their neighbours in the meantime.
         assert (packets["Six"], packets["Four"]) == ("2", "0"), policy
         assert 1 <= int(packets["Version6"]) <= 4, policy
-        text = session(dual, "show ipv6 access-list").replace("\r", "")
+        text = session(dual_stack_lab, "show ipv6 access-list").replace("\r", "")
         aces = ShowIpv6AccessLists(device=_Output(text)).cli(output=text)["Echoes"]["aces"]
         # The third echo was asked, too: it has another code point, which is asked for behind the list.
         assert aces["10"]["statistics"]["matched_packets"] == 3
     finally:
         session(
-            dual,
+            dual_stack_lab,
             *("configure terminal", "interface FastEthernet0/0", "no service-policy input In", "end"),
         )
 
@@ -225,17 +225,19 @@ OWN = 150
 @pytest.mark.parametrize(
     ("address", "counted"), [("10.3.0.2", 200 + 8 + 20 + 14), ("2001:db8:3::2", 200 + 8 + 40 + 14)]
 )
-def test_full_bucket_passes_fewer_packets_with_the_longer_header(dual: Lab, address: str, counted: int) -> None:
+def test_full_bucket_passes_fewer_packets_with_the_longer_header(
+    dual_stack_lab: Lab, address: str, counted: int
+) -> None:
     # IP packet and 14 bytes of Ethernet (RFC 791, RFC 8200): 129 packets of 31250 bytes, or 119. New tokens are 1 a ms,
     # and what is left of 31250 bytes lasts until a stall of 200 ms.
     session(
-        dual,
+        dual_stack_lab,
         *("configure terminal", "policy-map Burst", "class class-default", "police cir 8000 bc 31250"),
         *("interface FastEthernet0/0", "service-policy input Burst", "end", "clear counters"),
     )
     try:
-        dual.run("client", ["python3", "-c", BURST, address], check=True)
-        shown = session(dual, "show policy-map interface FastEthernet0/0")
+        dual_stack_lab.run("client", ["python3", "-c", BURST, address], check=True)
+        shown = session(dual_stack_lab, "show policy-map interface FastEthernet0/0")
         came, conformed, exceeded = (
             [int(number) for number in re.search(rf"{words}(\d+) packets, (\d+) bytes", shown).groups()]  # type: ignore[union-attr]
             for words in ("", "conformed ", "exceeded ")
@@ -246,17 +248,19 @@ def test_full_bucket_passes_fewer_packets_with_the_longer_header(dual: Lab, addr
         assert [sum(both) for both in zip(conformed, exceeded, strict=True)] == came, shown
         assert 0 <= own < 5 and 200 * counted <= came[1] <= 200 * counted + own * OWN, shown
     finally:
-        session(dual, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end")
+        session(
+            dual_stack_lab, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end"
+        )
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("random_port", [False, True])
 def test_equal_packet_sizes_count_equally_in_both_families(
-    dual: Lab, tmp_path: Path, family: int, random_port: bool
+    dual_stack_lab: Lab, tmp_path: Path, family: int, random_port: bool
 ) -> None:
     session(
-        dual,
+        dual_stack_lab,
         *("configure terminal", "class-map match-all Marked", "match dscp af31", "policy-map Count", "class Marked"),
         *("set dscp ef", "interface FastEthernet0/0", "service-policy input Count", "end", "clear counters"),
     )
@@ -264,19 +268,21 @@ def test_equal_packet_sizes_count_equally_in_both_families(
         ends = {"from": "client", "to": "server", "protocol": "udp", "family": family, "dscp": 26}
         pace = {"delay": "4 ms", "size": "500 B", "random": ["port"] if random_port else []}
         flow = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends, **pace}))
-        place = FlowLocation(dual.topology, port=6001, seed=1, cell=Cell(tmp_path, CellIdentity("flooded", (), 1)))
-        running = RunningFlow(VirtualLab(dual), flow, Duration(10**9), "cubic", place)
+        place = FlowLocation(
+            dual_stack_lab.topology, port=6001, seed=1, cell=Cell(tmp_path, CellIdentity("flooded", (), 1))
+        )
+        running = RunningFlow(VirtualLab(dual_stack_lab), flow, Duration(10**9), "cubic", place)
         (stream,) = run_flows([running], lambda: None, lambda: None)["load"].streams
         assert stream.datagrams is not None and stream.datagrams > 200
         assert stream.lost == 0
         assert stream.bytes == stream.datagrams * (500 - 8 - {4: 20, 6: 40}[family])
-        shown = session(dual, "show policy-map interface FastEthernet0/0").replace("\r", "")
+        shown = session(dual_stack_lab, "show policy-map interface FastEthernet0/0").replace("\r", "")
         counted = re.search(r"Class-map: Marked .*\n +(\d+) packets, (\d+) bytes", shown)
         assert counted is not None, shown
         assert (int(counted[1]), int(counted[2])) == (stream.datagrams, stream.datagrams * 514)
     finally:
         session(
-            dual,
+            dual_stack_lab,
             *("configure terminal", "interface FastEthernet0/0", "no service-policy input Count", "exit"),
             *("no policy-map Count", "no class-map Marked", "end"),
         )
@@ -331,7 +337,7 @@ def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
     assert found == {("udp-jitter", "2001:db8:2::2", 184), ("icmp-echo", "2001:db8:3::2", None)}
 
 
-def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> None:
+def test_forwarding_addresses_and_routes_follow_the_configuration(dual_stack_lab: Lab) -> None:
     for off, on in (
         (["no ipv6 unicast-routing"], ["ipv6 unicast-routing"]),
         (["no ipv6 route 2001:db8:3::/64 2001:db8:2::2"], ["ipv6 route 2001:db8:3::/64 Serial0/1/0 2001:db8:2::2"]),
@@ -340,11 +346,11 @@ def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> 
             ["interface Serial0/1/0", "ipv6 address 2001:db8:2::1/64"],
         ),
     ):
-        session(dual, "configure terminal", *off, "end")
-        assert ping6(dual, "client", "2001:db8:3::2", timeout=0.3) is None, off
-        assert ping(dual, "client", "10.3.0.2") == 62
-        session(dual, "configure terminal", *on, "end")
-        assert ping6(dual, "client", "2001:db8:3::2") == 62, on
+        session(dual_stack_lab, "configure terminal", *off, "end")
+        assert ping6(dual_stack_lab, "client", "2001:db8:3::2", timeout=0.3) is None, off
+        assert ping(dual_stack_lab, "client", "10.3.0.2") == 62
+        session(dual_stack_lab, "configure terminal", *on, "end")
+        assert ping6(dual_stack_lab, "client", "2001:db8:3::2") == 62, on
 
 
 def test_switch_bridges_ipv6() -> None:

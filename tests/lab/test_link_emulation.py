@@ -25,7 +25,7 @@ FLOOD = (
 )
 
 
-def impaired() -> Topology:
+def impaired_lab() -> Topology:
     """Yield two hosts with a router between them and an impaired link."""
     client = {"platform": "host", "routes": [{"prefix": "10.2.0.0/24", "via": "10.1.0.1"}]}
     server = {"platform": "host", "routes": [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]}
@@ -41,7 +41,7 @@ def impaired() -> Topology:
 
 
 def test_link_delays_both_directions_and_counts_losses(name: str) -> None:
-    wired = impaired()
+    wired = impaired_lab()
     with Lab.up(wired, name=name) as lab:
         answered, *times = lab.run("client", ["python3", PING, "10.2.0.2", "8", "0", "1"], check=True).stdout.split()
         assert int(answered) == 8
@@ -65,13 +65,13 @@ def test_link_delays_both_directions_and_counts_losses(name: str) -> None:
         # Five standard deviations of 400 tosses.
         assert abs(link["output"]["lost"]["packets"] - 200) < 50
         assert interfaces["FastEthernet0/0"]["link"]["input"]["lost"]["packets"] == 0
-        line = asyncio.run(_counters(lab, "l2.line", lambda found: _passed(found["near"])))
-        assert 400 <= _passed(line["near"]) <= 405
+        line = asyncio.run(_counters(lab, "l2.line", lambda found: _passed_frames(found["near"])))
+        assert 400 <= _passed_frames(line["near"]) <= 405
         assert abs(line["near"]["link"]["input"]["lost"]["packets"] - 200) < 50
         assert line["far"]["link"]["input"]["lost"]["packets"] <= 5
 
 
-def _passed(interface: dict[str, Any]) -> int:
+def _passed_frames(interface: dict[str, Any]) -> int:
     """Return the frames of the link, including those that it lost."""
     return int(interface["input"]["packets"] + interface["link"]["input"]["lost"]["packets"])
 

@@ -122,7 +122,7 @@ def ask(socket: Path, op: str, **keys: Any) -> dict[str, Any]:
     return asyncio.run(request())
 
 
-def configured(experiment: Path, file: Path, socket: Path) -> LinuxRouter:
+def configured_router(experiment: Path, file: Path, socket: Path) -> LinuxRouter:
     """Return the router with the configuration of the slow arm."""
     there = router(experiment, file)
     assert there.isolate() == []
@@ -163,7 +163,7 @@ def test_router_restores_itself_when_the_connection_is_cut(
 ) -> None:
     lab, file = gateway
     before = qdiscs(lab)
-    there = configured(experiment, file, tmp_path / "gw.sock")
+    there = configured_router(experiment, file, tmp_path / "gw.sock")
     assert f"htb 1: dev {WAN} root" in qdiscs(lab) and there.is_as_configured()
     assert set(ask(tmp_path / "gw.sock", "counters")["tc"]) == {"eth0", "eth1"}
     lab.run("gw", ["tc", "qdisc", "change", "dev", WAN, "parent", "1:1", "handle", "10:", "pfifo", "limit", "5"])

@@ -29,7 +29,7 @@ def asked(url: str) -> dict[str, Any]:
     return found
 
 
-def drawn(page: dict[str, Any]) -> int:
+def drawn_readings(page: dict[str, Any]) -> int:
     """Return the readings in the first graph."""
     return max((len(graph["data"][0]["x"]) for cell in page["cells"] for graph in cell["graphs"]), default=0)
 
@@ -45,7 +45,7 @@ def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -
         running.wait_for("OpenMetrics: ")
         url, metrics = re.findall(r"(?:Live|OpenMetrics): (\S+)", running.stderr)
         tab.open(url)
-        wait_until(lambda: drawn(asked(url)) >= SEEN, f"the page has {SEEN} readings", RUN_S)
+        wait_until(lambda: drawn_readings(asked(url)) >= SEEN, f"the page has {SEEN} readings", RUN_S)
         with urllib.request.urlopen(metrics, timeout=30) as got:
             assert re.search(
                 r'(?m)^qoslab_class_dropped_bytes_total\{[^}]*policy="Police"[^}]*\} [1-9]', got.read().decode()
@@ -67,6 +67,6 @@ def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -
     # The page has heard how the run ended, and what came of it.
     assert last["state"] == "finished" and last["report"].endswith("report.html") and last["done"] == 1
     assert {row["metric"] for row in last["figures"]} >= {"police.bc", "goodput.sum"}
-    assert drawn(last) > SEEN
+    assert drawn_readings(last) > SEEN
     status, _, errors = running.end()
     assert status == status_of(newest_run(clean)), errors

@@ -61,18 +61,18 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
 
 
 @pytest.fixture(autouse=True)
-def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_empty_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def running(lab: Lab) -> list[str]:
+def running_configuration(lab: Lab) -> list[str]:
     """Return the configuration of R1."""
     text = session(lab, "terminal length 0", "show running-config", "show startup-config")
     return [line for line in text.splitlines() if "show " not in line and "Current configuration" not in line]
 
 
 @contextmanager
-def behind_proxy(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[MisbehavingRelay, Path]]:
+def inventory_behind_relay(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[MisbehavingRelay, Path]]:
     """Return an inventory in which R1 is reached through a relay."""
     login = lab.ssh("R1")
     with MisbehavingRelay(login.port) as relay:
@@ -114,7 +114,7 @@ def arguments(file: Path, *more: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def begun(clean: Path, *words: str, started: bool = False) -> Iterator[Command]:
+def started_run(clean: Path, *words: str, started: bool = False) -> Iterator[Command]:
     """Yield a run, which ends with the block also if a test fails."""
     command = Command(clean, *words, started=started)
     try:
@@ -158,10 +158,10 @@ def assert_survived_fault(clean: Path, ended: tuple[int, str, str], attempt: str
 
 def test_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
+    before, kept = running_configuration(lab), hosts(lab)
     with (
-        behind_proxy(lab, file, clean) as (relay, mine),
-        begun(clean, *arguments(mine, "--duration", "3s", "--arm", "policed", "--attempts", "3")) as command,
+        inventory_behind_relay(lab, file, clean) as (relay, mine),
+        started_run(clean, *arguments(mine, "--duration", "3s", "--arm", "policed", "--attempts", "3")) as command,
     ):
         wait_until_sent(clean, PUSHED[0])
         relay.cut()
@@ -175,15 +175,15 @@ def test_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path
     assert cell(clean, "policed")["reasons"] == [f"{lost} (in the step: configure the routers)"]
     record = assert_survived_fault(clean, ended, attempt="1.2")
     assert not [each for each in record["warnings"] if "another user changed" in each]
-    assert running(lab) == before
+    assert running_configuration(lab) == before
     wait_until_clean(lab, kept)
 
 
 @pytest.mark.long
 def test_logins_lost_during_a_push_delay_no_host(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
-    with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
+    before, kept = running_configuration(lab), hosts(lab)
+    with started_run(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
         wait_until_sent(clean, PUSHED[0])
         (proxy_process,) = run_processes(command, ("qoslab.run.real.access.proxy_process",))
         os.kill(proxy_process, signal.SIGKILL)
@@ -197,18 +197,18 @@ def test_logins_lost_during_a_push_delay_no_host(rack: tuple[Lab, Path], clean: 
     assert f"routers may not be restored; try again: qoslab lab rescue {file}" in errors
     status, output, errors = run(clean, "lab", "rescue", str(file))
     assert status == 0, errors + output
-    assert running(lab) == before
+    assert running_configuration(lab) == before
 
 
 @pytest.mark.long
 def test_banner_that_looks_like_a_prompt_is_accepted(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     session(lab, "configure terminal", BANNER, "end")
-    before, kept = running(lab), hosts(lab)
+    before, kept = running_configuration(lab), hosts(lab)
     try:
         assert_survived_fault(clean, run(clean, *arguments(file, "--duration", "3s", "--arm", "policed")))
         assert any("Authorised>" in each for each in transcripts(clean))
-        assert running(lab) == before
+        assert running_configuration(lab) == before
     finally:
         session(lab, "configure terminal", "no banner motd", "end")
     wait_until_clean(lab, kept)
@@ -217,22 +217,22 @@ def test_banner_that_looks_like_a_prompt_is_accepted(rack: tuple[Lab, Path], cle
 @pytest.mark.long
 def test_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
-    with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
+    before, kept = running_configuration(lab), hosts(lab)
+    with started_run(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
         iperf3_runs(lab, command)
         ended = asyncio.run(end_renamed_router(lab, command))
     record = assert_survived_fault(clean, ended)
     (reported,) = (each for each in record["warnings"] if "another user changed the configuration of R1" in each)
     assert "hostname elsewhere" in reported
-    assert running(lab) == before
+    assert running_configuration(lab) == before
     wait_until_clean(lab, kept)
 
 
 def test_router_restart_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     session(lab, "write memory")
-    before, kept = running(lab), hosts(lab)
-    with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
+    before, kept = running_configuration(lab), hosts(lab)
+    with started_run(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
         iperf3_runs(lab, command)
         asyncio.run(restart(lab))
         status, output, errors = command.end()
@@ -240,7 +240,7 @@ def test_router_restart_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path
     assert status == 3, errors + output
     lost = "R1 has lost its configuration during this cell: configured `policy-map Police`, but no such line is active"
     assert any(each.startswith(lost) for each in record["reasons"]), record["reasons"]
-    assert running(lab) == before
+    assert running_configuration(lab) == before
     wait_until_clean(lab, kept)
     # In the meantime somebody has put another router there.
     folder = RunFolder(latest(clean))
@@ -264,7 +264,7 @@ def mounts(lab: Lab, *argv: str) -> None:
 @pytest.mark.long
 def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
+    before, kept = running_configuration(lab), hosts(lab)
     small, python = clean / "small", clean / "python"
     small.mkdir()
     mounts(lab, "mount", "-t", "tmpfs", "-o", "size=80m,huge=never", "tmpfs", str(small))
@@ -278,7 +278,7 @@ def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> 
     mine.write_text(text)
     try:
         # Long enough for a machine that is short of memory: it may take seconds to fill so much of it.
-        with begun(clean, *arguments(mine, "--duration", "15s", "--arm", "shaped")) as command:
+        with started_run(clean, *arguments(mine, "--duration", "15s", "--arm", "shaped")) as command:
             iperf3_runs(lab, command)
             # iperf3 itself wants room there when it begins.
             time.sleep(1.0)
@@ -292,14 +292,14 @@ def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> 
     full = cell(clean, "shaped")
     assert status == 3, errors + output
     assert any("no space left" in each.lower() for each in full["reasons"]), full["reasons"]
-    assert running(lab) == before
+    assert running_configuration(lab) == before
     wait_until_clean(lab, kept)
 
 
 @pytest.mark.long
 def test_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
+    before, kept = running_configuration(lab), hosts(lab)
     mark, python = clean / "set", clean / "python"
     (clean / "agent.py").write_text(CLOCK.format(ahead=AHEAD_NS, mark=mark))
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {clean}/agent.py "$@"\n')
@@ -310,7 +310,7 @@ def test_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], cle
     )
     assert found == 1
     mine.write_text(text)
-    with begun(clean, *arguments(mine, "--duration", "4s", "--arm", "policed", "--arm", "shaped")) as command:
+    with started_run(clean, *arguments(mine, "--duration", "4s", "--arm", "policed", "--arm", "shaped")) as command:
         command.wait_for("policed/1: traffic")
         iperf3_runs(lab, command)
         mark.touch()
@@ -319,17 +319,17 @@ def test_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], cle
     reported = {arm: [each for each in cell(clean, arm)["reasons"] if "clock" in each] for arm in ("policed", "shaped")}
     assert reported == {"policed": ["server's clock was stepped by +250 ms during the cell"], "shaped": []}
     assert "server's clock was stepped by +250 ms during the cell" in errors + output
-    assert running(lab) == before
+    assert running_configuration(lab) == before
     wait_until_clean(lab, kept)
 
 
 @pytest.mark.long
 def test_second_ctrl_c_abandons_an_unresponsive_router(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
+    before, kept = running_configuration(lab), hosts(lab)
     with (
-        behind_proxy(lab, file, clean) as (relay, mine),
-        begun(clean, *arguments(mine, "--duration", "30s", "--arm", "policed"), started=True) as command,
+        inventory_behind_relay(lab, file, clean) as (relay, mine),
+        started_run(clean, *arguments(mine, "--duration", "30s", "--arm", "policed"), started=True) as command,
     ):
         iperf3_runs(lab, command)
         relay.stall()
@@ -343,20 +343,20 @@ def test_second_ctrl_c_abandons_an_unresponsive_router(rack: tuple[Lab, Path], c
         assert status == 130 and "Traceback" not in errors, errors + output
         assert f"restore them: qoslab lab rescue {mine}" in errors
         wait_until_clean(lab, kept)
-        assert any("service-policy output Police" in line for line in running(lab))
+        assert any("service-policy output Police" in line for line in running_configuration(lab))
         relay.flow()
         status, output, errors = run(clean, "lab", "rescue", str(mine))
         assert status == 0, errors + output
-    assert running(lab) == before
+    assert running_configuration(lab) == before
 
 
 @pytest.mark.long
 def test_silent_router_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    before, kept = running(lab), hosts(lab)
+    before, kept = running_configuration(lab), hosts(lab)
     with (
-        behind_proxy(lab, file, clean) as (relay, mine),
-        begun(clean, *arguments(mine, "--duration", "6s", "--arm", "policed"), started=True) as command,
+        inventory_behind_relay(lab, file, clean) as (relay, mine),
+        started_run(clean, *arguments(mine, "--duration", "6s", "--arm", "policed"), started=True) as command,
     ):
         iperf3_runs(lab, command)
         relay.stall()
@@ -368,8 +368,8 @@ def test_silent_router_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path)
         assert record["fault"] and not record["valid"]
         assert reason.startswith("R1 cannot be reached: ") and reason.endswith(" (in the step: traffic)"), reason
         assert f"routers may not be restored; try again: qoslab lab rescue {mine}" in errors
-        assert any("service-policy output Police" in line for line in running(lab))
+        assert any("service-policy output Police" in line for line in running_configuration(lab))
         relay.flow()
         status, output, errors = run(clean, "lab", "rescue", str(mine))
         assert status == 0, errors + output
-    assert running(lab) == before
+    assert running_configuration(lab) == before

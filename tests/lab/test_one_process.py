@@ -144,7 +144,7 @@ def test_link_in_memory_recovers_from_down(chain: Lab) -> None:
 def test_link_in_memory_can_be_captured(chain: Lab, tmp_path: Path, node: str, interface: str, kind: int) -> None:
     """Capture at a link in memory: each end shows its received packets, from the start of the capture to its end."""
     assert ping(chain, "client", SERVER) == 61
-    before = frames_sent(chain)
+    before = count_sent_frames(chain)
     file = tmp_path / "link.pcapng"
     argv = ["dumpcap", "-q", "-i", interface, "-w", str(file), "-c", "3", "-f", f"icmp[icmptype] == {kind}"]
     with chain.popen(node, argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as capture:
@@ -154,17 +154,17 @@ def test_link_in_memory_can_be_captured(chain: Lab, tmp_path: Path, node: str, i
         for _ in range(3):
             assert ping(chain, "client", SERVER) == 61
         assert capture.wait(PATIENCE_S) == 0
-    assert frames_sent(chain) >= before + 3
+    assert count_sent_frames(chain) >= before + 3
 
     def copies_nothing() -> bool:
-        before = frames_sent(chain)
+        before = count_sent_frames(chain)
         assert ping(chain, "client", SERVER) == 61
-        return frames_sent(chain) == before
+        return count_sent_frames(chain) == before
 
     wait_until(copies_nothing, "no frame is copied after the end of the capture")
 
 
-def frames_sent(lab: Lab) -> int:
+def count_sent_frames(lab: Lab) -> int:
     """Return the frames that have crossed the pair of interfaces between R1 and R2, in both directions."""
     (shown,) = json.loads(lab.run("R1.dp", ["ip", "-j", "-s", "link", "show", "Fa0-1"], check=True).stdout)
     return int(shown["stats64"]["rx"]["packets"]) + int(shown["stats64"]["tx"]["packets"])

@@ -53,7 +53,7 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def identified(port: int) -> bool:
+def is_ssh_server_ready(port: int) -> bool:
     """Return whether an SSH server answers: its port listens earlier."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
         return client.recv(4) == b"SSH-"
@@ -85,7 +85,7 @@ def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True
     log = (folder / "log").open("wb")
     server = subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log, stdout=log)
     try:
-        wait_until(lambda: identified(port), "sshd identifies itself", report=(folder / "log").read_text)
+        wait_until(lambda: is_ssh_server_ready(port), "sshd identifies itself", report=(folder / "log").read_text)
         yield port
     finally:
         server.terminate()
@@ -93,7 +93,7 @@ def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True
         log.close()
 
 
-def known(port: int, folder: Path) -> str:
+def known_hosts_line(port: int, folder: Path) -> str:
     """Return a line of known_hosts."""
     return f"[127.0.0.1]:{port} {(folder / 'host_key.pub').read_text().rsplit(' ', 1)[0]}\n"
 
@@ -114,12 +114,12 @@ def test_run_works_through_openssh_and_a_jump_host(
         ):
             keys = {"client": client, "server": server, "jump": jump}
             with file.with_suffix(".known_hosts").open("a") as listed:
-                listed.writelines(known(port, tmp_path / node) for node, port in keys.items())
+                listed.writelines(known_hosts_line(port, tmp_path / node) for node, port in keys.items())
             # The proxy logs in to the jump host as its user does.
             home = tmp_path / "home/.ssh"
             home.mkdir(parents=True)
             shutil.copy(key, home / "id_ed25519")
-            (home / "known_hosts").write_text(known(jump, tmp_path / "jump"))
+            (home / "known_hosts").write_text(known_hosts_line(jump, tmp_path / "jump"))
             monkeypatch.setenv("HOME", str(home.parent))
             text = file.read_text().replace("ansible_user: root", f"ansible_user: {user}")
             for node, port in (("client", client), ("server", server)):

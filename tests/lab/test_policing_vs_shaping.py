@@ -29,7 +29,7 @@ ATTEMPTS = 3
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Provide a valid run with eight seconds of traffic in each arm: its folder, and its output."""
     folder = tmp_path_factory.mktemp("run")
     for _ in range(ATTEMPTS):
@@ -51,8 +51,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return find_run(folder / "runs").path, run.stdout
 
 
-def test_results_independent_of_tcp_are_exact(done: tuple[Path, str]) -> None:
-    folder, _ = done
+def test_results_independent_of_tcp_are_exact(finished_run: tuple[Path, str]) -> None:
+    folder, _ = finished_run
     rows: dict[tuple[str, str], dict[str, Any]] = {
         (row["arm"], row["metric"]): row for row in json.loads((folder / "comparison.json").read_text())
     }
@@ -74,14 +74,14 @@ def test_results_independent_of_tcp_are_exact(done: tuple[Path, str]) -> None:
     assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / SECONDS
 
 
-def test_report_exists_and_its_path_is_printed(done: tuple[Path, str]) -> None:
-    folder, output = done
+def test_report_exists_and_its_path_is_printed(finished_run: tuple[Path, str]) -> None:
+    folder, output = finished_run
     assert "<html" in (folder / "report.html").read_text()[:500]
     assert f"runs/policing-vs-shaping/{folder.name}/report.html" in output
 
 
-def test_router_output_is_saved_and_parsed(done: tuple[Path, str]) -> None:
-    folder, _ = done
+def test_router_output_is_saved_and_parsed(finished_run: tuple[Path, str]) -> None:
+    folder, _ = finished_run
     shown = (folder / "cells/shaped/1/observations/R1/during.show-policy-map-interface.txt").read_text()
     assert re.search(r"^          1000000/1000000   6250   25000     25000     25        3125", shown, re.MULTILINE)
     parsed = json.loads((folder / "cells/policed/1/observations/R1/after.show-policy-map-interface.json").read_text())
@@ -91,11 +91,11 @@ def test_router_output_is_saved_and_parsed(done: tuple[Path, str]) -> None:
     assert police["police"]["cir_bc_bytes"] == 31250
 
 
-def test_notebook_shows_every_result(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_shows_every_result(finished_run: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient
 
-    monkeypatch.setenv("QOSLAB_RUN", str(done[0]))
+    monkeypatch.setenv("QOSLAB_RUN", str(finished_run[0]))
     book = nbformat.read(ROOT / "analysis/policing-vs-shaping.ipynb", as_version=4)
     NotebookClient(book, timeout=300, kernel_name="python3").execute()
     graphs = [

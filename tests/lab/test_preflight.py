@@ -39,7 +39,7 @@ ROUTER = {"platform": "ios", "model": "3725"}
 
 
 @contextmanager
-def exposed(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path]]:
+def exposed_lab(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path]]:
     """Provide a lab and its inventory."""
     file = folder / "here.yml"
     with Lab.up(made, name=f"looks-{name}-{os.getpid()}") as lab:
@@ -50,7 +50,7 @@ def exposed(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]:
     """Change to a folder with the experiment."""
-    with exposed(tmp_path_factory.mktemp("here"), "own", EXPERIMENT.topology) as lab:
+    with exposed_lab(tmp_path_factory.mktemp("here"), "own", EXPERIMENT.topology) as lab:
         yield lab
 
 
@@ -62,11 +62,11 @@ def collector() -> Iterator[CollectorProcess]:
 
 
 @pytest.fixture(autouse=True)
-def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_empty_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def configured(lab: Lab, router: str, *lines: str) -> None:
+def running_configuration(lab: Lab, router: str, *lines: str) -> None:
     output = session(lab, "configure terminal", *lines, "end", router=router)
     assert "%" not in output, output
 
@@ -126,11 +126,11 @@ def test_preflight_names_the_wrong_configuration(
 ) -> None:
     lab, file = here
     wrong, right, expected = CONFIGURED[fault]
-    configured(lab, "R1", *wrong)
+    running_configuration(lab, "R1", *wrong)
     try:
         assert text(check_lab(file, PLAN, collector)).splitlines() == [expected]
     finally:
-        configured(lab, "R1", *right)
+        running_configuration(lab, "R1", *right)
 
 
 @pytest.mark.long
@@ -174,9 +174,9 @@ def test_preflight_detects_swapped_ports(tmp_path: Path, collector: CollectorPro
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
-    with exposed(tmp_path, "swapped", swapped) as (lab, file):
+    with exposed_lab(tmp_path, "swapped", swapped) as (lab, file):
         away = ("interface Fa0/0", "no ip address", "interface Fa0/1", ADDRESS)
-        configured(lab, "R1", *away, "interface Fa0/0", "ip address 192.168.10.1 255.255.255.0")
+        running_configuration(lab, "R1", *away, "interface Fa0/0", "ip address 192.168.10.1 255.255.255.0")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found FastEthernet0/1 of R1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "connect the cable there, or name the interfaces in the inventory",
@@ -193,9 +193,9 @@ def test_preflight_detects_a_wrong_vlan(tmp_path: Path, collector: CollectorProc
         "SW GigabitEthernet1/0/2 - R1 FastEthernet0/0 192.168.10.1/24",
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
-    with exposed(tmp_path, "vlan", between) as (lab, file):
+    with exposed_lab(tmp_path, "vlan", between) as (lab, file):
         assert text(check_lab(file, PLAN, collector)) == ""
-        configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
+        running_configuration(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found no answer for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "check the cable and the VLANs of the switch ports in between",
@@ -208,8 +208,8 @@ def test_preflight_detects_a_missing_link(tmp_path: Path, collector: CollectorPr
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
         "server eth0 192.168.20.2/24 - other eth0 192.168.20.3/24",
     )
-    with exposed(tmp_path, "cut", cut) as (lab, file):
-        configured(lab, "R1", "interface Fa0/1", ADDRESS, "no shutdown")
+    with exposed_lab(tmp_path, "cut", cut) as (lab, file):
+        running_configuration(lab, "R1", "interface Fa0/1", ADDRESS, "no shutdown")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found FastEthernet0/1 down, expected it up for the link wan; "
             "check whether the cable is in, and the other end is up",
@@ -222,7 +222,7 @@ def test_preflight_detects_a_wrong_device(tmp_path: Path, collector: CollectorPr
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
-    with exposed(tmp_path, "device", other) as (_, file):
+    with exposed_lab(tmp_path, "device", other) as (_, file):
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found a 2811, expected a 3725; check that it is the right device, or run with --set R1.model=2811",
             "R1: found release 12.4(24)T2 with hqf queueing, expected classic; "
@@ -236,7 +236,7 @@ def test_run_works_with_other_interface_names_on_the_router(tmp_path: Path, clea
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
-    with exposed(tmp_path, "names", swapped) as (lab, file):
+    with exposed_lab(tmp_path, "names", swapped) as (lab, file):
         before = session(lab, "show running-config")
         names = "{FastEthernet0/0: Fa0/1, FastEthernet0/1: Fa0/0}"
         text = file.read_text()
@@ -272,9 +272,9 @@ def test_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Path
     other = made.model_copy(
         update={"links": (*links, serial.model_copy(update={"framing": "hdlc", "rate": Rate(2_000_000)}))}
     )
-    with exposed(tmp_path, "beside", other) as (lab, file):
-        configured(lab, "R1", "policy-map Mine", "class class-default", "set dscp ef")
-        configured(lab, "R1", "interface Serial0/1/0", "service-policy output Mine")
+    with exposed_lab(tmp_path, "beside", other) as (lab, file):
+        running_configuration(lab, "R1", "policy-map Mine", "class class-default", "set dscp ef")
+        running_configuration(lab, "R1", "interface Serial0/1/0", "service-policy output Mine")
         before = session(lab, "show running-config")
         words = ("--duration", "3s", "--arm", "policed", "--set", "R1.model=2811", "--set", "R1.generation=classic")
         status, output, errors = run(clean, "run", str(FILE), "--lab", str(file), *words)
@@ -296,8 +296,8 @@ def test_run_works_in_a_project_with_custom_names(tmp_path: Path, clean: Path, m
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth1 192.168.20.2/24",
     )
     yaml = YAML(typ="safe")
-    with exposed(tmp_path, "project", project) as (lab, file):
-        configured(lab, "R1", "interface Loopback0", "ip address 10.255.0.1 255.255.255.255")
+    with exposed_lab(tmp_path, "project", project) as (lab, file):
+        running_configuration(lab, "R1", "interface Loopback0", "ip address 10.255.0.1 255.255.255.255")
         # What its addresses are here, who is let in, and what the virtual router is called.
         here, written = (yaml.load(text)["all"]["children"] for text in (file.read_text(), project_inventory()))
         kept = ("ansible_host", "ansible_port", "ansible_user", "ansible_become_password")
@@ -340,7 +340,7 @@ def test_preflight_compares_the_delay_of_a_line(
     tmp_path: Path, collector: CollectorProcess, made: str, expected: str
 ) -> None:
     wanted, there = (make_plan(load_sweep(FILE, {"topology.links.wan.delay": each})) for each in ("25 ms", made))
-    with exposed(tmp_path, "delay", there.experiment.topology) as (_, file):
+    with exposed_lab(tmp_path, "delay", there.experiment.topology) as (_, file):
         if made == "0 ms":
             assert "qoslab_emulated_by" not in file.read_text()
             file.write_text(
@@ -362,7 +362,7 @@ def test_preflight_compares_jitter_and_loss_of_a_line(tmp_path: Path, collector:
     wanted = make_plan(load_sweep(source, {f"topology.links.{link}.{key}": value for key, value in VARIES.items()}))
     only_delayed = load_sweep(source, {f"topology.links.{link}.delay": VARIES["delay"]}).experiment
     for made in (wanted.experiment, only_delayed):
-        with exposed(tmp_path, link, made.topology) as (_, file):
+        with exposed_lab(tmp_path, link, made.topology) as (_, file):
             found = text(check_lab(file, wanted, collector)).splitlines()
         if made is wanted.experiment:
             assert found == []
@@ -377,8 +377,8 @@ def test_preflight_compares_jitter_and_loss_of_a_line(tmp_path: Path, collector:
 def test_run_is_refused_with_all_findings_before_any_change(here: tuple[Lab, Path], clean: Path) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]
-    configured(lab, "R1", "interface Fa0/1", "duplex half", "interface Fa0/0", "shutdown")
-    configured(lab, "R1", "policy-map Police", "class class-default", "police cir 64000")
+    running_configuration(lab, "R1", "interface Fa0/1", "duplex half", "interface Fa0/0", "shutdown")
+    running_configuration(lab, "R1", "policy-map Police", "class class-default", "police cir 64000")
     try:
         running = session(lab, "show running-config")
         status, output, errors = run(
@@ -392,8 +392,8 @@ def test_run_is_refused_with_all_findings_before_any_change(here: tuple[Lab, Pat
         assert status == 2 and "R1: found FastEthernet0/1 half duplex" in errors, errors + output
         assert "link wan: proven, round trip " in output
     finally:
-        configured(lab, "R1", "interface Fa0/1", "no duplex", "interface Fa0/0", "no shutdown")
-        configured(lab, "R1", "no policy-map Police")
+        running_configuration(lab, "R1", "interface Fa0/1", "no duplex", "interface Fa0/0", "no shutdown")
+        running_configuration(lab, "R1", "no policy-map Police")
     assert [state(lab, host) for host in ("client", "server")] == before
     status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
     assert status == 0 and "policing-vs-shaping can be run on " in errors, errors + output

@@ -43,12 +43,12 @@ def open_files(pid: int) -> dict[int, str]:
     return found
 
 
-def below(pid: int) -> list[int]:
+def child_processes(pid: int) -> list[int]:
     """Return the child processes of a process."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
-            found += [int(child), *below(int(child))]
+            found += [int(child), *child_processes(int(child))]
     return found
 
 
@@ -61,7 +61,7 @@ def sets(message: dict[str, str]) -> tuple[frozenset[str], ...]:
     )
 
 
-def started(process: LabProcess, name: str) -> dict[str, str]:
+def program_status(process: LabProcess, name: str) -> dict[str, str]:
     """Return the status of the program of that name, after `env` and `setpriv` have executed it."""
 
     def text() -> dict[str, str] | None:
@@ -103,7 +103,7 @@ def test_program_has_exactly_the_necessary_capabilities(lab: Lab, name: str, tmp
     argv = [program, *RUN[name], *(["-w", str(tmp_path / "capture")] if name == "dumpcap" else [])]
     with lab.popen("client", argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
-            text = started(process, name)
+            text = program_status(process, name)
             assert text["NoNewPrivs"] == "1"
             bounding, permitted, effective, inheritable = sets(text)
             assert bounding == MAY[name]
@@ -136,14 +136,14 @@ def test_lab_processes_have_no_unnecessary_open_files(lab: Lab) -> None:
         program.kill()
         program.communicate()
     others = {name for pid in (lab.pid, os.getpid()) for name in open_files(pid).values() if name != "/dev/null"}
-    for pid in below(lab.pid):
+    for pid in child_processes(lab.pid):
         shared = {name for name in open_files(pid).values() if name.startswith(("socket:", "pipe:"))} & others
         assert not shared, (status(pid)["Name"], shared)
 
 
 def test_daemons_drop_the_capabilities_of_their_start(lab: Lab) -> None:
     starting = {"dac_override", "net_bind_service", "net_admin", "net_raw", "sys_ptrace", "sys_admin"}
-    daemons = {status(pid)["Name"]: pid for pid in below(lab.pid)}
+    daemons = {status(pid)["Name"]: pid for pid in child_processes(lab.pid)}
     plane = daemons.pop("qos-router")
     (command_lines,) = daemons.values()
     assert {status(pid)["NoNewPrivs"] for pid in (plane, command_lines)} == {"1"}

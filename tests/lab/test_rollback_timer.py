@@ -94,7 +94,7 @@ def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         yield lab, inventory, experiment
 
 
-def shown(lab: Lab) -> dict[str, list[str]]:
+def router_states(lab: Lab) -> dict[str, list[str]]:
     """Return the configuration, startup configuration, files and timers of each router."""
     return {router: _router_lines(lab, router) for router in WAYS}
 
@@ -108,7 +108,7 @@ def _router_lines(lab: Lab, router: str) -> list[str]:
 
 def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
-    before, left = shown(lab), hosts(lab)
+    before, left = router_states(lab), hosts(lab)
     # A restart would take away what is not saved: neither a router nor a host has been touched by then.
     status, _, errors = run(clean, "run", str(experiment), "--lab", str(inventory))
     assert status == 2, errors
@@ -116,17 +116,17 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
         "R3: found no rollback method that works (reload: it has unsaved changes that a reload would remove (write "
         "memory)), expected qoslab_rollback: reload; fix that, or run without a rollback timer: "
     ) in errors
-    assert (shown(lab), hosts(lab)) == (before, left)
+    assert (router_states(lab), hosts(lab)) == (before, left)
     transcripts = list((clean / "runs").rglob("transcripts/**/*.txt"))
     sent = [line for file in transcripts for line in file.read_text().splitlines() if " > " in line]
     assert sent and not [line for line in sent if re.search(r"> (conf|copy|reload|event|delete)", line)], sent
 
     session(lab, "write memory", router="R3")
-    before = shown(lab)
+    before = router_states(lab)
     command = Command(clean, "run", str(experiment), "--lab", str(inventory))
     iperf3_runs(lab, command)
     command.process.kill()
-    during = shown(lab)
+    during = router_states(lab)
     assert all(any("service-policy output Police" in line for line in each) for each in during.values()), during
     # Its mark keeps others off, while hosts are free.
     assert all(any("alias exec qoslab the run of" in line for line in each) for each in during.values()), during
@@ -140,7 +140,7 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
         lambda: str([router for router in WAYS if _is_policed(lab, router)]),
         step_s=1.0,
     )
-    after = shown(lab)
+    after = router_states(lab)
     assert not [line for each in after.values() for line in each if "alias exec qoslab" in line], after
     # What the applet has put in force stays on the router's flash until somebody rescues.
     kept = "file qoslab-before.cfg"
@@ -148,7 +148,7 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     status, _, errors = run(clean, "lab", "rescue", str(inventory))
     assert status == 0, errors
     assert "another user changed" not in errors, errors
-    assert _stable_config(shown(lab)) == _stable_config(before)
+    assert _stable_config(router_states(lab)) == _stable_config(before)
     assert hosts(lab) == left
 
 
@@ -169,7 +169,7 @@ def _stable_config(routers: dict[str, list[str]]) -> dict[str, list[str]]:
 def test_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     session(lab, "write memory", router="R3")
-    before = shown(lab)
+    before = router_states(lab)
     arguments = (str(experiment), "--lab", str(inventory), "--duration", "3s")
     status, reported, errors = run(clean, "plan", *arguments, "--repetitions", "2")
     assert status == 0, errors
@@ -180,7 +180,7 @@ def test_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Pat
         promised = _listed_commands(reported, router)
         assert any("service-policy" in line for line in promised) and len(promised) > 20
         assert "\n".join(_sent_commands(newest, router)) == "\n".join(promised)
-    assert _stable_config(shown(lab)) == _stable_config(before)
+    assert _stable_config(router_states(lab)) == _stable_config(before)
 
 
 def _listed_commands(message: str, router: str) -> list[str]:

@@ -44,18 +44,18 @@ HOSTILE_SIZES = (14, 15, 20, 33, 34, 41, 42, 60, 61, 127, 128, 1513, 1514)
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[DataPlaneLab]:
+def shared_lab() -> Iterator[DataPlaneLab]:
     with with_sink() as lab:
         yield lab
 
 
 @pytest.fixture
-def lab(shared: DataPlaneLab) -> DataPlaneLab:
+def lab(shared_lab: DataPlaneLab) -> DataPlaneLab:
     """Provide the shared lab with default configuration, cleared counters and resolved addresses."""
-    shared.ask("configure", config=configuration())
-    assert len(ping(shared, "client", SERVER, 2)) == 2
-    shared.ask("clear")
-    return shared
+    shared_lab.ask("configure", config=configuration())
+    assert len(ping(shared_lab, "client", SERVER, 2)) == 2
+    shared_lab.ask("clear")
+    return shared_lab
 
 
 def interfaces(lab: DataPlaneLab) -> dict:  # type: ignore[type-arg]
@@ -232,7 +232,7 @@ def test_offloaded_checksum_is_completed(lab: DataPlaneLab) -> None:
         lab.run("client", "ethtool -K eth0 tx off")
 
 
-def taken(lab: DataPlaneLab) -> int:
+def taken_packets(lab: DataPlaneLab) -> int:
     """Return the packets that the daemon has received or lost."""
     health = lab.ask("health")
     return int(health["received"] + health["lost_input"])
@@ -245,7 +245,11 @@ def test_lost_input_is_reported() -> None:
         ping(lab, "client", SERVER, 2)
         with stop_process(lab):
             send_udp(lab, SIZE, 2000, 200e6)
-        wait_until(lambda: taken(lab) >= 2000 - 20, "the daemon has seen all packets", report=lambda: str(taken(lab)))
+        wait_until(
+            lambda: taken_packets(lab) >= 2000 - 20,
+            "the daemon has seen all packets",
+            report=lambda: str(taken_packets(lab)),
+        )
         health = lab.ask("health")
         assert health["lost_input"] == pytest.approx(2000 - 512, abs=20)
         assert health["received"] + health["lost_input"] == pytest.approx(2000, abs=20)

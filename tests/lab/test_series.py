@@ -75,7 +75,7 @@ STOPS, STOP_S = 20, 0.0045
 ATTEMPTS = 3
 
 
-def stop_now_and_then(pid: int) -> None:
+def pause_repeatedly(pid: int) -> None:
     """Pause the data plane for less than its budget, spread over the traffic."""
     for _ in range(STOPS):
         os.kill(pid, signal.SIGSTOP)
@@ -92,7 +92,7 @@ def measure(folder: Path, *, stops: bool) -> dict[str, Any]:
         (lab,) = command.labs()
         time.sleep(0.5)
         (pid,) = data_planes(lab)
-        stopping = threading.Thread(target=stop_now_and_then, args=(pid,))
+        stopping = threading.Thread(target=pause_repeatedly, args=(pid,))
         stopping.start()
         stopping.join()
         lab.close()

@@ -187,10 +187,10 @@ def simulators(pid: int) -> dict[int, int]:
             if name.endswith(b"qos-sim") and b"run" in arguments:
                 simulating.append(int(process.name))
 
-    def below(process: int) -> bool:
-        return process in parents and (parents[process] == pid or below(parents[process]))
+    def child_processes(process: int) -> bool:
+        return process in parents and (parents[process] == pid or child_processes(parents[process]))
 
-    return {process: parents[process] for process in simulating if below(process)}
+    return {process: parents[process] for process in simulating if child_processes(process)}
 
 
 def wait_for_simulator(command: Command) -> int:

@@ -48,7 +48,7 @@ def interfaces(lab: Lab, namespace: str) -> set[str]:
     return {each["ifname"] for each in links}
 
 
-def counted(lab: Lab, router: str, port: str) -> dict[str, object]:
+def port_counters(lab: Lab, router: str, port: str) -> dict[str, object]:
     async def ask() -> dict[str, object]:
         control = lab.control(router)
         try:
@@ -69,14 +69,14 @@ def test_hosts_in_two_vlans_reach_each_other_through_one_port(name: str) -> None
         assert interfaces(lab, "R1.dp") == {"lo", "Fa0-0", "Fa0-0.in", "Fa0-0.1", "Fa0-0.100"}
         assert ping(lab, "a", "10.2.0.2") == 63
         assert ping(lab, "b", "10.1.0.2") == 63
-        port = counted(lab, "R1", "FastEthernet0/0")
+        port = port_counters(lab, "R1", "FastEthernet0/0")
         tagged, native = (port["subinterfaces"][f"FastEthernet0/0.{vlan}"] for vlan in (100, 1))
         # The answer to an ARP request is marked too; 28 bytes of IP and ICMP, 8 of payload, 18 or 14 of Ethernet.
         assert tagged["policy_output"]["classes"][0]["packets"] == tagged["output"]["packets"] >= 2
         assert tagged["input"]["packets"] >= 2
         assert native["input"]["packets"] >= 2
         # The class of service that the router wrote into the tag is what the switch found there.
-        at_switch = counted(lab, "S1", "GigabitEthernet1/0/24")["switch"]
+        at_switch = port_counters(lab, "S1", "GigabitEthernet1/0/24")["switch"]
         assert at_switch["cos_in"][5] == tagged["output"]["packets"]
 
         session(lab, "configure terminal", "interface Fa0/0.100", "shutdown", "end")

@@ -70,7 +70,7 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-def shown(lab: Lab, command: str) -> object:
+def show_output(lab: Lab, command: str) -> object:
     text = session(lab, command, router="SW").split(command + "\n", 1)[1].rpartition("SW#")[0]
     return parse("ios", command, text).parsed
 
@@ -82,7 +82,7 @@ def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
     name = f"GigabitEthernet1/0/{port}"
 
     def arrived() -> dict[str, int]:
-        parsed = shown(lab, f"show mls qos interface {name} statistics")
+        parsed = show_output(lab, f"show mls qos interface {name} statistics")
         assert isinstance(parsed, dict)
         found: dict[str, int] = parsed["interface"][name]["policer"]
         return found if found["in_profile"] + found["out_of_profile"] >= frames else {}
@@ -105,7 +105,7 @@ def police(lab: Lab, exceed: str) -> None:
 
 def test_vlan_is_policed_by_port(lab: Lab) -> None:
     police(lab, "drop")
-    assert shown(lab, "show mls qos vlan 30") == {"vlan": {"30": {"policy_map": "VLAN"}}}
+    assert show_output(lab, "show mls qos vlan 30") == {"vlan": {"30": {"policy_map": "VLAN"}}}
     with lab.popen("right", ["python3", "-c", RECEIVE], text=True, stdout=subprocess.PIPE) as receiver:
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == "ready\n"
@@ -131,7 +131,7 @@ def test_packet_marked_down_keeps_its_queue(lab: Lab) -> None:
     assert conforming + exceeding == 80
     assert conforming < 30
     name = "GigabitEthernet1/0/4"
-    parsed = shown(lab, f"show mls qos interface {name} statistics")
+    parsed = show_output(lab, f"show mls qos interface {name} statistics")
     assert isinstance(parsed, dict)
     outgoing = parsed["interface"][name]["dscp"]["outgoing"]
     assert (outgoing["34"], outgoing["8"]) == (conforming, exceeding)

@@ -36,7 +36,7 @@ def shell(text: str) -> str:
 
 
 @pytest.fixture
-def space() -> Iterator[str]:
+def network_namespace() -> Iterator[str]:
     """Yield a network namespace with the interfaces eth0 and eth1, without offloads."""
     name = f"tc{os.getpid()}"
     shell(f"ip netns add {name}")
@@ -53,8 +53,8 @@ def space() -> Iterator[str]:
         shell(f"ip netns delete {name}")
 
 
-def qdiscs(space: str) -> InterfaceQdiscs:
-    return InterfaceQdiscs(namespace_runner(f"/run/netns/{space}"), ["eth0", "eth1"])
+def qdiscs(network_namespace: str) -> InterfaceQdiscs:
+    return InterfaceQdiscs(namespace_runner(f"/run/netns/{network_namespace}"), ["eth0", "eth1"])
 
 
 LINES = {name: Line(20_000_000, 24, 84, 12_500) for name in ("eth0", "eth1")}
@@ -64,8 +64,8 @@ def below_lines(commands: list[list[str]]) -> list[list[str]]:
     return [*line_commands(LINES), *(move_below_line(each, LINES) for each in commands)]
 
 
-def test_commands_are_applied_below_the_line_and_counted(space: str) -> None:
-    found = qdiscs(space)
+def test_commands_are_applied_below_the_line_and_counted(network_namespace: str) -> None:
+    found = qdiscs(network_namespace)
     found.refuse_foreign()
     commands = below_lines(HTB)
     assert found.configure(commands) == commands
@@ -77,11 +77,11 @@ def test_commands_are_applied_below_the_line_and_counted(space: str) -> None:
     assert sorted(each["kind"] for each in counted["eth1"]["qdiscs"]) == ["htb", "htb", "pfifo"]
     assert {each["handle"] for each in counted["eth1"]["classes"]} == {"7fff:1", "1:10"}
     found.restore()
-    assert "htb" not in shell(f"ip netns exec {space} tc qdisc show")
+    assert "htb" not in shell(f"ip netns exec {network_namespace} tc qdisc show")
 
 
-def test_only_the_difference_is_sent(space: str) -> None:
-    found = qdiscs(space)
+def test_only_the_difference_is_sent(network_namespace: str) -> None:
+    found = qdiscs(network_namespace)
     found.configure(HTB)
     assert found.configure(HTB) == []
     faster = [[each.replace("1mbit", "2mbit") for each in words] for words in HTB]
@@ -110,44 +110,49 @@ def test_only_the_difference_is_sent(space: str) -> None:
         ["filter", "del", "dev", "eth1", "parent", "1:", "chain", "0", "pref", "1"]
     ]
     assert found.is_as_configured()
-    shell(f"ip netns exec {space} tc class change dev eth1 parent 1: classid 1:10 htb rate 3mbit ceil 4mbit")
+    shell(
+        f"ip netns exec {network_namespace} tc class change dev eth1 parent 1: classid 1:10 htb rate 3mbit ceil 4mbit"
+    )
     assert not found.is_as_configured()
     # What somebody else changed is no base for a difference.
     assert found.configure(without_filter) == without_filter
     assert found.is_as_configured()
 
 
-def test_unchangeable_parameter_replaces_the_whole_tree(space: str) -> None:
-    found = qdiscs(space)
+def test_unchangeable_parameter_replaces_the_whole_tree(network_namespace: str) -> None:
+    found = qdiscs(network_namespace)
     found.configure(HTB)
     other = [["10" if each == "20" else each for each in words] for words in HTB]
     assert found.configure(other) == other
     assert "default 0x10" in found.listing(other)
 
 
-def test_removed_qdisc_removes_its_tree(space: str) -> None:
-    found = qdiscs(space)
+def test_removed_qdisc_removes_its_tree(network_namespace: str) -> None:
+    found = qdiscs(network_namespace)
     found.configure(HTB)
     assert found.configure(HTB[-1:]) == HTB[-1:]
-    assert "htb" not in shell(f"ip netns exec {space} tc qdisc show")
+    assert "htb" not in shell(f"ip netns exec {network_namespace} tc qdisc show")
 
 
-def test_rejected_parameter_changes_nothing(space: str) -> None:
-    found = qdiscs(space)
+def test_rejected_parameter_changes_nothing(network_namespace: str) -> None:
+    found = qdiscs(network_namespace)
     found.configure(below_lines([]))
-    before = shell(f"ip netns exec {space} tc qdisc show")
+    before = shell(f"ip netns exec {network_namespace} tc qdisc show")
     wrong = [*HTB, WRONG.split()]
     with pytest.raises(RefusedCommandError, match='burst many": Illegal "burst"') as refused:
         found.configure(wrong)
     assert refused.value.index == 5
-    assert shell(f"ip netns exec {space} tc qdisc show") == before
+    assert shell(f"ip netns exec {network_namespace} tc qdisc show") == before
 
 
-def test_foreign_qdiscs_and_offloads_are_refused(space: str) -> None:
-    found = qdiscs(space)
-    shell(f"ip netns exec {space} tc qdisc add dev eth1 root handle 5: pfifo limit 10")
+def test_foreign_qdiscs_and_offloads_are_refused(network_namespace: str) -> None:
+    found = qdiscs(network_namespace)
+    shell(f"ip netns exec {network_namespace} tc qdisc add dev eth1 root handle 5: pfifo limit 10")
     with pytest.raises(DeviceError, match="eth1 has the qdisc pfifo 5:, expected only the default"):
         found.refuse_foreign()
-    shell(f"ip netns exec {space} tc qdisc del dev eth1 root; ip netns exec {space} ethtool -K eth0 gro on")
+    shell(
+        f"ip netns exec {network_namespace} tc qdisc del dev eth1 root; ip netns exec {network_namespace} "
+        "ethtool -K eth0 gro on"
+    )
     with pytest.raises(DeviceError, match="eth0 has generic-receive-offload on"):
         found.refuse_foreign()

@@ -31,7 +31,7 @@ SHOW = "show policy-map interface"
 
 
 @pytest.fixture(scope="module")
-def old() -> Iterator[Lab]:
+def old_ssh_lab() -> Iterator[Lab]:
     with Lab.up(IOS_ROUTED, name=f"test-proxy-{os.getpid()}", ways=RouterLogins(old_ssh=True, telnet=True)) as lab:
         yield lab
 
@@ -86,11 +86,11 @@ def execute_intents(proxies: AccessProxies, collector: CollectorProcess, folder:
 
 
 @pytest.mark.long
-def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
+def test_without_a_proxy_ansible_cannot_log_in(old_ssh_lab: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     with AnsibleSession(inventory, before=tmp_path / "before") as session:
         session.start()
-        write_inventory(inventory, lab_router_access(old))
+        write_inventory(inventory, lab_router_access(old_ssh_lab))
         with pytest.raises(RouterError, match="kex error"):
             session.execute(["prepare"])
 
@@ -98,10 +98,10 @@ def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("by", ["ssh", "telnet"])
 def test_ansible_and_unicon_log_in_through_a_proxy(
-    old: Lab, collector: CollectorProcess, by: str, tmp_path: Path
+    old_ssh_lab: Lab, collector: CollectorProcess, by: str, tmp_path: Path
 ) -> None:
-    login = old.ssh("R1")
-    with AccessProxies({"R1": access_method_of(old, by)}, transcripts=tmp_path / "transcripts") as proxies:
+    login = old_ssh_lab.ssh("R1")
+    with AccessProxies({"R1": access_method_of(old_ssh_lab, by)}, transcripts=tmp_path / "transcripts") as proxies:
         proxies.open()
         execute_intents(proxies, collector, tmp_path)
     kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
@@ -115,28 +115,28 @@ def test_ansible_and_unicon_log_in_through_a_proxy(
 @pytest.mark.slow
 @pytest.mark.parametrize(("delay_s", "piece"), [(0.3, None), (0.0, 1)])
 def test_ansible_and_unicon_work_over_a_slow_line(
-    old: Lab, collector: CollectorProcess, delay_s: float, piece: int | None, tmp_path: Path
+    old_ssh_lab: Lab, collector: CollectorProcess, delay_s: float, piece: int | None, tmp_path: Path
 ) -> None:
-    telnet = old.ssh("R1").telnet
+    telnet = old_ssh_lab.ssh("R1").telnet
     assert telnet is not None
     with (
         MisbehavingRelay(telnet, delay_s=delay_s, piece=piece) as line,
-        AccessProxies({"R1": access_method_of(old, "telnet", line.port)}) as proxies,
+        AccessProxies({"R1": access_method_of(old_ssh_lab, "telnet", line.port)}) as proxies,
     ):
         execute_intents(proxies, collector, tmp_path)
 
 
 @pytest.mark.long
-def test_ansible_logs_in_again_after_a_lost_connection(old: Lab, tmp_path: Path) -> None:
+def test_ansible_logs_in_again_after_a_lost_connection(old_ssh_lab: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     (tmp_path / "config").mkdir()
     (tmp_path / "config/R1.ios").write_text("interface FastEthernet0/0\n description set by the test\n")
-    telnet = old.ssh("R1").telnet
+    telnet = old_ssh_lab.ssh("R1").telnet
     assert telnet is not None
     with (
         MisbehavingRelay(telnet) as line,
         AccessProxies(
-            {"R1": access_method_of(old, "telnet", line.port)}, transcripts=tmp_path / "transcripts"
+            {"R1": access_method_of(old_ssh_lab, "telnet", line.port)}, transcripts=tmp_path / "transcripts"
         ) as proxies,
         AnsibleSession(inventory, before=tmp_path / "before") as session,
     ):

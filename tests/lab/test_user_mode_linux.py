@@ -107,17 +107,17 @@ def test_kernel_ends_with_the_process_that_started_it(number: signal.Signals) ->
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         folder = Path(process.stdout.readline().strip())
-        found = processes_of(folder)
+        found = processes_naming_folder(folder)
         process.send_signal(number)
     assert found
 
     def check(late: bool) -> None:
-        assert not late, processes_of(folder)
+        assert not late, processes_naming_folder(folder)
 
-    wait_until(lambda: not processes_of(folder) and not folder.exists(), 10, check)
+    wait_until(lambda: not processes_naming_folder(folder) and not folder.exists(), 10, check)
 
 
-def processes_of(folder: Path) -> list[str]:
+def processes_naming_folder(folder: Path) -> list[str]:
     """Return the command lines of processes that name a folder."""
     listed = subprocess.run(["ps", "-ewwo", "args"], check=True, capture_output=True, text=True).stdout
     return [line for line in listed.splitlines() if str(folder) in line]

@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def undisturbed() -> Iterator[UndisturbedRuns]:
+def undisturbed_run() -> Iterator[UndisturbedRuns]:
     with tempfile.TemporaryDirectory() as scratch:
         yield UndisturbedRuns(Path(scratch))
 

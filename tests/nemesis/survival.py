@@ -24,12 +24,12 @@ STATUSES = {0, 1, 2, 3, 130}
 def assert_survived(
     seed: int,
     clean: Path,
-    undisturbed: UndisturbedRuns,
+    undisturbed_run: UndisturbedRuns,
     tell: Callable[[str, str], None],
     faults: tuple[Choice, ...] = FAULTS,
 ) -> None:
     """Check that the run ends in time, with a verdict or a reason, leaves nothing, and can be resumed."""
-    lab, command, struck = faults_of(seed, clean, undisturbed, faults)
+    lab, command, struck = faults_of(seed, clean, undisturbed_run, faults)
     print(f"seed {seed}, {lab}: {struck or 'no fault'}")
     tell(lab, "no fault" if struck is None else struck.kind)
     try:
@@ -41,19 +41,19 @@ def assert_survived(
     check_exit(command.process.returncode, struck, printed)
     find_leftovers(clean, command.process.pid)
     for each in runs_of(clean):
-        check_cells(each, lab, undisturbed[lab], printed)
-    resume_run(clean, lab, undisturbed[lab])
+        check_cells(each, lab, undisturbed_run[lab], printed)
+    resume_run(clean, lab, undisturbed_run[lab])
 
 
 def faults_of(
-    seed: int, clean: Path, undisturbed: UndisturbedRuns, faults: tuple[Choice, ...]
+    seed: int, clean: Path, undisturbed_run: UndisturbedRuns, faults: tuple[Choice, ...]
 ) -> tuple[str, Command, InjectedFault | None]:
     """Return a run with its lab and the applied fault; if the run was over before, retry with an earlier time."""
     for attempt in range(TRIES):
         draw = random.Random(seed)
         lab = draw.choice(LABS)
         command = Command(clean, *ARGUMENTS, "--lab", lab, started=True)
-        struck = inject_fault(command, draw, undisturbed[lab].lasts_s / 2**attempt, faults)
+        struck = inject_fault(command, draw, undisturbed_run[lab].lasts_s / 2**attempt, faults)
         if struck is not None or attempt == TRIES - 1:
             break
         status, output, errors = command.end()

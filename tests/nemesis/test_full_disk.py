@@ -36,12 +36,12 @@ exit $status
 
 
 def test_run_survives_a_full_disk_of_any_size(
-    seed: int, clean: Path, undisturbed: UndisturbedRuns, tell: Callable[[str, str], None]
+    seed: int, clean: Path, undisturbed_run: UndisturbedRuns, tell: Callable[[str, str], None]
 ) -> None:
     draw = random.Random(seed)
     lab, disk = draw.choice(LABS), draw.choice(("runs", "tmp"))
     # As often below ten pages as above a hundred: what comes first is small.
-    pages = round(math.exp(draw.uniform(0.0, math.log(undisturbed[lab].pages))))
+    pages = round(math.exp(draw.uniform(0.0, math.log(undisturbed_run[lab].pages))))
     print(f"seed {seed}, {lab}: room for {pages} pages in {disk}")
     tell(lab, f"no room on the disk, of {'the run' if disk == 'runs' else 'temporary files'}")
     kept = clean / "kept"
@@ -58,10 +58,10 @@ def test_run_survives_a_full_disk_of_any_size(
         kept.rmdir()
     find_leftovers(clean, command.process.pid)
     for each in runs_of(clean):
-        check_cells(each, lab, undisturbed[lab], printed)
+        check_cells(each, lab, undisturbed_run[lab], printed)
     if status in (0, 1):
         assert status == status_of(newest_run(clean)), printed
-    resume_run(clean, lab, undisturbed[lab])
+    resume_run(clean, lab, undisturbed_run[lab])
 
 
 def full_disk(clean: Path, disk: str, pages: int, kept: Path) -> tuple[str, ...]:

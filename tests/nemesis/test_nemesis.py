@@ -21,6 +21,6 @@ pytestmark = pytest.mark.lab
 
 
 def test_run_survives_any_fault(
-    seed: int, clean: Path, undisturbed: UndisturbedRuns, tell: Callable[[str, str], None]
+    seed: int, clean: Path, undisturbed_run: UndisturbedRuns, tell: Callable[[str, str], None]
 ) -> None:
-    assert_survived(seed, clean, undisturbed, tell)
+    assert_survived(seed, clean, undisturbed_run, tell)

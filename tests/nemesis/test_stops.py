@@ -20,6 +20,6 @@ pytestmark = pytest.mark.lab
 
 
 def test_run_survives_a_stopped_process(
-    seed: int, clean: Path, undisturbed: UndisturbedRuns, tell: Callable[[str, str], None]
+    seed: int, clean: Path, undisturbed_run: UndisturbedRuns, tell: Callable[[str, str], None]
 ) -> None:
-    assert_survived(seed, clean, undisturbed, tell, STOPS)
+    assert_survived(seed, clean, undisturbed_run, tell, STOPS)

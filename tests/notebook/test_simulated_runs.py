@@ -62,7 +62,7 @@ A kernel runs that of a router in tests/lab/test_policing_vs_shaping.py.
 """
 
 
-def shown(name: str) -> list[Any]:
+def code_cell_results(name: str) -> list[Any]:
     """Return the results of all code cells."""
     found, names = [], dict[str, Any]()
     for cell in json.loads((ROOT / f"analysis/{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
@@ -105,6 +105,6 @@ def test_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: 
     status = main(["run", str(ROOT / f"experiments/{name}.yml"), "--lab", "simulated", *options])
     assert status in (ExitStatus.WITHIN, ExitStatus.OUTSIDE)
     monkeypatch.setenv("QOSLAB_RUN", str(tmp_path / "runs" / name / "latest"))
-    values = shown(name)
+    values = code_cell_results(name)
     assert all((value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)) for value in values)
     assert sum(isinstance(value, Figure) for value in values) == graphs

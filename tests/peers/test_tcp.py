@@ -32,7 +32,7 @@ def _cell(result: PathResult, metric: str) -> str:
     return ", ".join(parts)
 
 
-def judged_for_the_simulator(result: PathResult, metric: str) -> bool:
+def is_closer_to_simulator(result: PathResult, metric: str) -> bool:
     """Return whether the simulator agrees with Linux, or is at least closer to it than to ns-3."""
     linux, ns3 = result.against("linux", metric), result.against("ns3", metric)
     return linux.contains_zero or abs(linux.difference) < abs(linux.theirs - ns3.theirs)
@@ -50,7 +50,7 @@ def explanation(result: PathResult) -> str:
         text.append(f"{count['timeouts'] / len(result.ns3):.0f} timeouts")
     if result.case.control == "cubic" and not result.ns3[0]["reno_friendly"]:
         text.append("no Reno-friendly region")
-    with_linux = [NAMES[metric] for metric in different if judged_for_the_simulator(result, metric)]
+    with_linux = [NAMES[metric] for metric in different if is_closer_to_simulator(result, metric)]
     judge = f"; Linux is with the simulator ({', '.join(with_linux)})" if with_linux else ""
     return f"ns-3: {', '.join(text)}{judge}"
 
@@ -64,7 +64,7 @@ def findings(results: Sequence[PathResult]) -> Iterator[tuple[str, float]]:
                 yield f"path {number}, {NAMES[metric]}", linux.difference / linux.theirs
 
 
-def beyond_limits(result: PathResult, metric: str) -> float:
+def excess_difference(result: PathResult, metric: str) -> float:
     """Return the relative difference from Linux beyond its interval, from Linux without PSH if available."""
     linux = result.against("linux_without_push" if result.linux_without_push else "linux", metric)
     return max(0.0, abs(linux.difference) - linux.half_width) / linux.theirs
@@ -131,14 +131,14 @@ def test_simulated_tcp_behaves_like_linux(note: Note) -> None:
     listed = list(markdown_table(("path", *head, "differences from ns-3"), rows))
     note("TCP, ns-3 and Linux", Comparison(versions, result, lines, each=listed))
     pairs = [(each, metric) for each in results for metric in METRICS]
-    assert [(each.case, metric) for each, metric in pairs if beyond_limits(each, metric) > LIMITS[metric]] == []
+    assert [(each.case, metric) for each, metric in pairs if excess_difference(each, metric) > LIMITS[metric]] == []
 
 
 def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
     """Return the result in a phrase, and the text of the page."""
     pairs = [(each, metric) for each in results for metric in METRICS]
     different = [pair for pair in pairs if not pair[0].against("ns3", pair[1]).contains_zero]
-    judged = [pair for pair in different if judged_for_the_simulator(*pair)]
+    judged = [pair for pair in different if is_closer_to_simulator(*pair)]
     found = list(findings(results))
     open_ = [f"{name} {100 * share:+.1f} %" for name, share in found if abs(share) >= against_ns3.MIN_LISTED_DIFFERENCE]
     lines = [
@@ -186,9 +186,8 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
         ),
     ]
     result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
-    result += (
-        f"Linux's; goodput within {100 * max(beyond_limits(each, 'goodput_bps') for each in results):.1f} % of Linux's"
-    )
+    excess = 100 * max(excess_difference(each, "goodput_bps") for each in results)
+    result += f"Linux's; goodput within {excess:.1f} % of Linux's"
     return result, lines
 
 

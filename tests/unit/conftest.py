@@ -31,7 +31,7 @@ def files_are_not_synced() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def prints_are_parsed_here() -> Iterator[None]:
+def parse_outputs_in_process() -> Iterator[None]:
     """Parse the output of simulated runs in the test process; a separate `qoslab` process has its collector."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GenieParser, "_start_process", lambda self: InProcessParser())

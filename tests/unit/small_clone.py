@@ -93,7 +93,7 @@ def write_program(path: Path, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def quick_venv_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a folder with a Python that makes an environment with pip by copying one: pip takes seconds to
     install.
     """
@@ -185,7 +185,7 @@ def calls(clone: Path) -> list[str]:
 
 
 @pytest.fixture
-def bare(clone: Path) -> dict[str, str]:
+def bare_machine(clone: Path) -> dict[str, str]:
     """Machine without iperf3; its apt-get prints its arguments and its package lists are complete."""
     folder = clone.parent / "bin"
     folder.mkdir()

@@ -39,7 +39,7 @@ FOLDER = Path(agent.__file__).parent
 
 
 @pytest.fixture
-def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
+def host_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
     """Provide this machine as a host: `ssh` runs the command here."""
     ssh = tmp_path / "bin" / "ssh"
     ssh.parent.mkdir()
@@ -51,17 +51,17 @@ def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
 
 
 @pytest.fixture(params=["of this Python", "of the oldest"])
-def either(way: HostAccess, request: pytest.FixtureRequest) -> HostAccess:
+def host_access_any_python(host_access: HostAccess, request: pytest.FixtureRequest) -> HostAccess:
     """Provide the host of the lab, also with its oldest supported Python."""
-    return way if request.param == "of this Python" else replace(way, python=oldest_python())
+    return host_access if request.param == "of this Python" else replace(host_access, python=oldest_python())
 
 
 def folders(folder: Path) -> list[str]:
     return [each.name for each in folder.glob("qoslab-agent-*")]
 
 
-def test_output_arrives_in_order_and_completely(either: HostAccess, tmp_path: Path) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_output_arrives_in_order_and_completely(host_access_any_python: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
     text = "import sys\nfor n in range(60000): print(n)\nprint('wrong', file=sys.stderr)\nsys.exit(3)"
     out, err = tmp_path / "out", tmp_path / "err"
     with out.open("xb", buffering=0) as stdout, err.open("xb", buffering=0) as stderr:
@@ -73,8 +73,8 @@ def test_output_arrives_in_order_and_completely(either: HostAccess, tmp_path: Pa
     assert folders(tmp_path) == []
 
 
-def test_agent_handles_signals_files_and_qoslab_programs(either: HostAccess, tmp_path: Path) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_agent_handles_signals_files_and_qoslab_programs(host_access_any_python: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
     try:
         err = (tmp_path / "err").open("xb", buffering=0)
         process = ExternalProcess(channel, *channel.start(["sleep", "60"], None, err))
@@ -105,8 +105,8 @@ def test_agent_handles_signals_files_and_qoslab_programs(either: HostAccess, tmp
         channel.close()
 
 
-def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_path: Path) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_program_starts_on_time_during_other_operations(host_access_any_python: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
 
     def start(name: str, argv: list[str], at_ns: int) -> ExternalProcess:
         return ExternalProcess(channel, *channel.start(argv, None, (tmp_path / name).open("xb", buffering=0), at_ns))
@@ -140,8 +140,8 @@ def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_
         assert channel.close() == []
 
 
-def test_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_stalled_host_reports_the_duration(host_access_any_python: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
     try:
         number, output = channel.start(["sleep", "60"], None, (tmp_path / "err").open("xb"))
         channel.ask("watched")
@@ -174,8 +174,8 @@ def test_stall_during_the_program_check_is_reported() -> None:
     assert found["latest_ns"] > 250_000_000 and found["behind_ns"] >= found["latest_ns"]
 
 
-def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: Path) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_programs_end_when_the_connection_is_lost(host_access_any_python: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
@@ -188,8 +188,8 @@ def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: 
         channel.ask("clock")
 
 
-def test_host_is_released_during_any_operation(either: HostAccess, tmp_path: Path) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_host_is_released_during_any_operation(host_access_any_python: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
@@ -204,7 +204,7 @@ def test_host_is_released_during_any_operation(either: HostAccess, tmp_path: Pat
     assert channel.lost == "no router can be reached any more"
 
 
-def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path: Path) -> None:
+def test_agent_ends_without_messages_of_the_controller(host_access: HostAccess, tmp_path: Path) -> None:
     text = agent.agent_source("a test")
     boot = f"import sys; exec(compile(sys.stdin.buffer.read({len(text)}), 'agent', 'exec'))"
     with subprocess.Popen(
@@ -234,11 +234,11 @@ def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path
     ],
 )
 def test_host_without_an_agent_gives_the_reason(
-    way: HostAccess, tmp_path: Path, script: str, message: str, hint: str
+    host_access: HostAccess, tmp_path: Path, script: str, message: str, hint: str
 ) -> None:
     (tmp_path / "bin/ssh").write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(DeviceError) as caught:
-        AgentChannel("client", way, "a test")
+        AgentChannel("client", host_access, "a test")
     assert caught.value.message.startswith("client cannot be used: ") and message in caught.value.message
     assert hint in caught.value.hint
 
@@ -250,7 +250,7 @@ def test_journals_are_read_up_to_a_truncated_line(tmp_path: Path, monkeypatch: p
     journal.add({"run": ["true"]})
     with path.open("a") as file:
         file.write('{"run": ["fal')
-    with pytest.raises(kernel.AgentRefusedError, match="held by alice"):
+    with pytest.raises(kernel.AgentRefusedError, match="locked by alice"):
         settings.Journal(str(path), "bob")
     journal.close()
     again = settings.Journal(str(path), "bob")
@@ -316,8 +316,8 @@ def test_management_nic_is_not_moved(has: dict[str, str], message: str, monkeypa
         nic.check_movable("eth1")
 
 
-def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: HostAccess) -> None:
-    channel = AgentChannel("client", either, "a test")
+def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(host_access_any_python: HostAccess) -> None:
+    channel = AgentChannel("client", host_access_any_python, "a test")
     topology = EXPERIMENT.topology
     host = ExternalHost(channel, HostPlace(topology, "client", HostSettings()))
     try:
@@ -372,7 +372,7 @@ def test_active_settings_are_compared(
 
 
 def test_behind_sudo_the_management_address_is_that_of_the_login(
-    either: HostAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host_access_any_python: HostAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It waits for the command, to which it gives an environment of its own.
     sudo = tmp_path / "bin/sudo"
@@ -380,7 +380,7 @@ def test_behind_sudo_the_management_address_is_that_of_the_login(
     sudo.chmod(0o755)
     for become in ((), ("sudo", "-n")):
         monkeypatch.setenv("SSH_CONNECTION", "127.0.0.1 50000 127.0.0.2 22")
-        channel = AgentChannel("client", replace(either, become=become), "a test")
+        channel = AgentChannel("client", replace(host_access_any_python, become=become), "a test")
         try:
             reply = channel.ask("facts", programs=[], far=[])["facts"]["management"]
         finally:

@@ -188,7 +188,7 @@ class TestRun:
         run = sample_run.make_run(tmp_path)
         (run.cell("shaped").path / "cell.json").unlink()
         (reason,) = analyse(run).reasons
-        assert re.fullmatch(r"shaped/1: cell\.json is missing; it had \d+ lines \(\d+ bytes\)", reason)
+        assert re.fullmatch(r"shaped/1: cell\.json is missing; its recorded size is \d+ lines \(\d+ bytes\)", reason)
 
     def test_values_of_omitted_arms_are_not_compared(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)

@@ -147,7 +147,7 @@ def test_value_of_a_single_reading_is_taken_at_its_time() -> None:
 def test_value_with_an_uncertain_time_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
-    output = "@ time 1 s: its readings only show that it is between 80 and 120"
+    output = "@ time 1 s: the readings only show a value between 80 and 120"
     assert known_times(timed, named, cell=slow) == {
         timed: (None, None, f"the class counters {output}"),
         named: (None, None, f"class-default {output}"),

@@ -157,7 +157,7 @@ def test_counters_outside_the_traffic_time_are_missing() -> None:
         return dict(queue_figures(select_objects(columns(cell), None)))["queue.drops"]
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
-    assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read only once, so the traffic time is not covered"
+    assert dropped((5.0, 4)) == f"SW {PORT}: the counters were read only once, which does not cover the traffic time"
     assert dropped((0.0, 5), (5.0, 4), (9.0, 8)) == f"SW {PORT}: its counters decreased"
     assert dropped((0.0, 5), (9.0, None)) == "the counters (dropped) are unknown for 1 of 2"
 

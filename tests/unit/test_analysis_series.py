@@ -114,15 +114,15 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture(scope="module")
-def policed(sample: RunFolder) -> dict[str, pd.DataFrame]:
+def policed_tables(sample: RunFolder) -> dict[str, pd.DataFrame]:
     found = {name: tables.read_table(sample, name) for name in ("packets_io", "flows", "classes")}
     return {name: table[table["arm"] == "policed"] for name, table in found.items()}
 
 
 @pytest.fixture(scope="module")
-def throughput(sample: RunFolder, policed: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def throughput(sample: RunFolder, policed_tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     records = sample.cell("policed").files().record().flows
-    return series.flow_throughput(policed["packets_io"], policed["flows"], records)
+    return series.flow_throughput(policed_tables["packets_io"], policed_tables["flows"], records)
 
 
 class TestSeries:
@@ -136,10 +136,10 @@ class TestSeries:
         assert 0 < rest.sum() < 0.02 * throughput["all"].sum()
 
     def test_frames_contain_the_payload_counted_by_the_tool(
-        self, throughput: pd.DataFrame, policed: dict[str, pd.DataFrame]
+        self, throughput: pd.DataFrame, policed_tables: dict[str, pd.DataFrame]
     ) -> None:
         octets = throughput.drop(columns="all").sum() * series.BIN_S / 8
-        goodput = policed["flows"].set_index("stream")["bytes"]
+        goodput = policed_tables["flows"].set_index("stream")["bytes"]
         for stream, payload in goodput.items():
             # 66 bytes of headers for each 1448 bytes of payload; the last segments may come after the tool's end.
             assert octets[f"stream {stream}"] == pytest.approx(payload * 1514 / 1448, rel=0.12)
@@ -148,14 +148,14 @@ class TestSeries:
     def test_series_has_no_gaps(self, throughput: pd.DataFrame) -> None:
         assert np.diff(np.array(throughput.index)) == pytest.approx(0.1)
 
-    def test_aggregate_has_all_packets_without_a_known_flow(self, policed: dict[str, pd.DataFrame]) -> None:
-        table = series.flow_throughput(policed["packets_io"], policed["flows"], ())
-        packets = policed["packets_io"]
+    def test_aggregate_has_all_packets_without_a_known_flow(self, policed_tables: dict[str, pd.DataFrame]) -> None:
+        table = series.flow_throughput(policed_tables["packets_io"], policed_tables["flows"], ())
+        packets = policed_tables["packets_io"]
         assert list(table.columns) == ["all"]
         assert table["all"].sum() * series.BIN_S / 8 == pytest.approx(packets[packets["flow"] == "all"]["bytes"].sum())
 
-    def test_offered_packets_are_sent_plus_dropped(self, policed: dict[str, pd.DataFrame]) -> None:
-        rates = series.class_rates(policed["classes"])
+    def test_offered_packets_are_sent_plus_dropped(self, policed_tables: dict[str, pd.DataFrame]) -> None:
+        rates = series.class_rates(policed_tables["classes"])
         assert rates["offered_bps"].to_numpy() == pytest.approx((rates["sent_bps"] + rates["dropped_bps"]).to_numpy())
         assert rates["offered_bps"].max() == pytest.approx(125 * 1514 * 8, rel=0.02)
         assert rates["queue_packets"].isna().all()

@@ -102,7 +102,7 @@ def held_bytes(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple
     return list(report_mismatches(columns(tables.frame("flows", rows)), arriving))
 
 
-def every_second_packet(count: int, **row: int) -> pa.RecordBatch:
+def one_segment_per_second(count: int, **row: int) -> pa.RecordBatch:
     """Return a segment of 1000 bytes each second."""
     return packets(
         *({"time_ns": START_NS + n * 10**9, "sequence": n * 1000, "payload": 1000} | row for n in range(count))
@@ -110,7 +110,7 @@ def every_second_packet(count: int, **row: int) -> pa.RecordBatch:
 
 
 def test_mismatch_with_arrivals_names_the_tool() -> None:
-    stream = every_second_packet(10, source_port=40000)
+    stream = one_segment_per_second(10, source_port=40000)
     assert held_bytes(report(), [stream], (40000, 10_000)) == []
     assert held_bytes(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
     assert held_bytes(report(stream_bytes=1460), [stream], (40000, 8_539)) == [
@@ -120,13 +120,13 @@ def test_mismatch_with_arrivals_names_the_tool() -> None:
     assert held_bytes(report(), [stream], (40000, 10_001)) != []
     assert held_bytes(report(), [stream], (40001, 10_000)) != [], "a stream of which nothing was seen"
     assert held_bytes(report(), [stream], (40001, 0), (None, 0)) == []
-    both = [stream, every_second_packet(10, source_port=40001)]
+    both = [stream, one_segment_per_second(10, source_port=40001)]
     assert held_bytes(report(), both, (40000, 10_000), (40001, 10_000)) == []
     assert held_bytes(report(stream_bytes=100), both, (40000, 10_000), (40001, 9_799)) != []
 
 
 def test_packets_near_the_end_may_be_uncounted() -> None:
-    later = every_second_packet(14, source_port=40000)
+    later = one_segment_per_second(14, source_port=40000)
     # Ten seconds after its first packet ten segments had come, and an eleventh did.
     assert held_bytes(report(), [later], (40000, 10_000)) == held_bytes(report(), [later], (40000, 14_000)) == []
     assert held_bytes(report(), [later], (40000, 9_999)) != []
@@ -136,22 +136,22 @@ def test_packets_near_the_end_may_be_uncounted() -> None:
 def test_tool_that_may_fail_ends_by_time() -> None:
     failing = FLOW.model_copy(update={"may_fail": True})
     late = ENDS.model_copy(update={"started": ENDS.started - timedelta(seconds=5)})
-    stream = every_second_packet(10, source_port=40000)
+    stream = one_segment_per_second(10, source_port=40000)
     assert held_bytes(report(failing, late), [stream], (40000, 5_000)) == []
     assert held_bytes(report(failing, late), [stream], (40000, 4_999)) != []
     assert held_bytes(report(FLOW, late), [stream], (40000, 5_000)) != []
 
 
 def test_packets_of_other_flows_are_ignored() -> None:
-    stream = every_second_packet(10, source_port=40000)
+    stream = one_segment_per_second(10, source_port=40000)
     others = [
         packets({"source_port": 40000, "payload": 700, "time_ns": START_NS}, destination=1),
-        every_second_packet(3, source_port=40000, destination_port=5202),
-        every_second_packet(3, source_port=40000, protocol=UDP),
+        one_segment_per_second(3, source_port=40000, destination_port=5202),
+        one_segment_per_second(3, source_port=40000, protocol=UDP),
     ]
     assert held_bytes(report(), [stream, *others], (40000, 10_000)) == []
     random = FLOW.model_copy(update={"tool": "flood", "protocol": "udp", "random": ("port",)})
-    ports = [every_second_packet(3, source_port=40000, destination_port=port, protocol=UDP) for port in (7, 8)]
+    ports = [one_segment_per_second(3, source_port=40000, destination_port=port, protocol=UDP) for port in (7, 8)]
     assert held_bytes(report(random), ports, (40000, 6_000)) == []
     assert held_bytes(report(random), ports, (40000, 3_000)) != []
 

@@ -115,7 +115,7 @@ def test_changed_template_invalidates_only_its_cells(grid: Path, tmp_path: Path)
         run_cell(changed, folder, cell.name)
     summary = next(each for each in changed.summaries() if each.arm == "policed")
     assert summary.folder.endswith("/1.2")
-    assert summary.earlier[0].reasons == ("the definition of the cell was different then",)
+    assert summary.earlier[0].reasons == ("the definition of the cell has changed since",)
     template.write_text(before)
     back = run_cells(folder, plan_cells(grid))
     assert back.find_results() == len(back.states), "the first attempts are results again"

@@ -56,12 +56,12 @@ def sweep_tables(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFra
     return pd.DataFrame(rows), cells
 
 
-def average_of(**keys: object) -> Average:
+def make_average(**keys: object) -> Average:
     entry = {"title": "T", "arm": "grid", "metric": "goodput.of_pir", **keys}
     return Average.model_validate_json(json.dumps(entry))
 
 
-def pair_of(**keys: object) -> Pair:
+def make_pair(**keys: object) -> Pair:
     entry = {
         "title": "Static or dynamic",
         "arm": "grid",
@@ -75,7 +75,7 @@ def pair_of(**keys: object) -> Pair:
 
 class TestAverages:
     def test_average_per_policer_uses_the_selected_cells(self) -> None:
-        wanted = [average_of(each=["policer"]), average_of(condition="pir <= link", each=["policer"])]
+        wanted = [make_average(each=["policer"]), make_average(condition="pir <= link", each=["policer"])]
         found = averages_table(wanted, *sweep_tables())
         assert list(found["each"]) == ["policer = dynamic", "policer = default"] * 2
         assert list(found["cells"]) == [6, 6, 5, 5]
@@ -86,10 +86,10 @@ class TestAverages:
     def test_verdict_follows_bounds_of_average_and_worst_cell(self) -> None:
         condition = "pir <= link and policer == 'dynamic'"
         wanted = [
-            average_of(condition=condition, at_least="91 %", published="92 %"),
-            average_of(condition=condition, at_least="92 %"),
-            average_of(condition=condition, at_least="91 %", worst_at_least="86 %"),
-            average_of(condition=condition, at_most="92 %", worst_at_most="95.1 %"),
+            make_average(condition=condition, at_least="91 %", published="92 %"),
+            make_average(condition=condition, at_least="92 %"),
+            make_average(condition=condition, at_least="91 %", worst_at_least="86 %"),
+            make_average(condition=condition, at_most="92 %", worst_at_most="95.1 %"),
         ]
         found = averages_table(wanted, *sweep_tables())
         assert list(found["verdict"]) == ["within", "outside", "outside", "within"]
@@ -112,21 +112,21 @@ class TestAverages:
     def test_published_average_is_compared_with_the_prediction(
         self, keys: dict[str, str], message: tuple[str, str]
     ) -> None:
-        found = averages_table([average_of(**keys)], *sweep_tables()).iloc[0]
+        found = averages_table([make_average(**keys)], *sweep_tables()).iloc[0]
         assert (found["reproduction"], found["explanation"]) == message
 
     def test_invalid_cells_are_omitted_and_counted(self) -> None:
         metrics, cells = sweep_tables(invalid="policer=default,link=2Mbps,pir=5Mbps")
-        found = averages_table([average_of(condition="policer == 'default'", at_least="90 %")], metrics, cells)
+        found = averages_table([make_average(condition="policer == 'default'", at_least="90 %")], metrics, cells)
         assert (found["cells"].iloc[0], found["excluded"].iloc[0]) == (5, 1)
         assert found["value"].iloc[0] == pytest.approx(0.901)
         metrics, cells = sweep_tables(invalid="grid")
-        found = averages_table([average_of(at_least="90 %")], metrics, cells)
+        found = averages_table([make_average(at_least="90 %")], metrics, cells)
         assert found["verdict"].iloc[0] == "informative" and found["excluded"].iloc[0] == 12
         assert pd.isna(found["value"].iloc[0])
 
     def test_interval_is_over_repetitions_if_there_are_any(self) -> None:
-        wanted = [average_of(condition="pir <= link")]
+        wanted = [make_average(condition="pir <= link")]
         assert averages_table(wanted, *sweep_tables())["over"].iloc[0] == "cells"
         found = averages_table(wanted, *sweep_tables(repetitions=3)).iloc[0]
         assert found["over"] == "repetitions"
@@ -135,7 +135,7 @@ class TestAverages:
     @pytest.mark.parametrize("statistic", ["mean", "median"])
     def test_average_can_be_the_median(self, statistic: str) -> None:
         found = averages_table(
-            [average_of(statistic=statistic, condition="policer == 'default'")], *sweep_tables()
+            [make_average(statistic=statistic, condition="policer == 'default'")], *sweep_tables()
         ).iloc[0]
         assert found["value"] == pytest.approx({"mean": (0.901 * 5 + 0.3) / 6, "median": 0.901}[statistic])
         assert found["low"] <= found["value"] <= found["high"]
@@ -149,7 +149,7 @@ class TestAverages:
 
 class TestPairs:
     def test_pairs_differ_in_one_parameter_only(self) -> None:
-        found = pairs_table([pair_of(condition="pir < link")], *sweep_tables())
+        found = pairs_table([make_pair(condition="pir < link")], *sweep_tables())
         assert list(found["cell"]) == [
             f"link = {link}, pir = {pir}"
             for link in LINKS
@@ -157,28 +157,28 @@ class TestPairs:
             if (link, pir) in (("2 Mb/s", "1 Mb/s"),) or link == "10 Mb/s"
         ]
         assert list(found["winner"]) == ["second", "second", "first", "first"]
-        assert list(pairs_table([pair_of(better="lower")], *sweep_tables())["winner"])[:3] == [
+        assert list(pairs_table([make_pair(better="lower")], *sweep_tables())["winner"])[:3] == [
             "first",
             "second",
             "equal",
         ]
 
     def test_small_difference_is_a_draw(self) -> None:
-        found = pairs_table([pair_of(equal_within="6 %")], *sweep_tables())
+        found = pairs_table([make_pair(equal_within="6 %")], *sweep_tables())
         assert set(found["winner"]) == {"equal"}
 
     def test_difference_within_its_interval_is_a_draw(self) -> None:
         metrics, cells = sweep_tables(repetitions=3)
         noisy = metrics["cell"].str.contains("10Mbps,pir=2Mbps") & metrics["cell"].str.endswith("/3")
         metrics.loc[noisy, "value"] += [-0.4, 0.3]
-        found = pairs_table([pair_of()], metrics, cells).set_index("cell")
+        found = pairs_table([make_pair()], metrics, cells).set_index("cell")
         assert found.loc["link = 10 Mb/s, pir = 2 Mb/s", "winner"] == "equal"
         assert found.loc["link = 10 Mb/s, pir = 5 Mb/s", "winner"] == "first"
 
     def test_cell_without_a_counterpart_has_no_pair(self) -> None:
         metrics, cells = sweep_tables()
-        assert pairs_table([pair_of()], metrics, [cell for cell in cells if "dynamic" in cell.name]).empty
-        assert len(pairs_table([pair_of()], *sweep_tables(invalid="policer=default,link=2Mbps"))) == 3
+        assert pairs_table([make_pair()], metrics, [cell for cell in cells if "dynamic" in cell.name]).empty
+        assert len(pairs_table([make_pair()], *sweep_tables(invalid="policer=default,link=2Mbps"))) == 3
 
 
 class TestJudgedPairs:
@@ -193,18 +193,18 @@ class TestJudgedPairs:
         ],
     )
     def test_verdict_can_follow_from_the_share_of_pairs(self, keys: dict[str, str], value: float, verdict: str) -> None:
-        row = averages_table((), *sweep_tables(), [pair_of(**keys, reason="R")]).iloc[0]
+        row = averages_table((), *sweep_tables(), [make_pair(**keys, reason="R")]).iloc[0]
         assert (row["value"], row["verdict"]) == (pytest.approx(value), verdict)
         assert (row["cells"], row["excluded"], row["unit"], row["reason"]) == (6, 0, "fraction", "R")
 
     def test_each_bound_has_a_row(self) -> None:
-        both = pair_of(not_worse_at_least="60 %", better_at_least="60 %")
-        found = averages_table((), *sweep_tables(), [both, pair_of()])
+        both = make_pair(not_worse_at_least="60 %", better_at_least="60 %")
+        found = averages_table((), *sweep_tables(), [both, make_pair()])
         assert list(found["title"]) == ["Static or dynamic: share not worse", "Static or dynamic: share better"]
         assert list(found["verdict"]) == ["within", "outside"]
 
     def test_missing_cells_count_but_unplanned_cells_do_not(self) -> None:
-        wanted = [pair_of(not_worse_at_least="60 %")]
+        wanted = [make_pair(not_worse_at_least="60 %")]
         metrics, cells = sweep_tables()
         assert averages_table((), metrics, [cell for cell in cells if "dynamic" in cell.name], wanted).empty
         without = metrics[~metrics["cell"].str.contains("policer=default")]
@@ -223,7 +223,7 @@ class TestJudgedPairs:
         ],
     )
     def test_published_average_is_shown(self, published: str | None, message: str) -> None:
-        assert claim_text(pairs_table([pair_of(published=published)], *sweep_tables())) == message
+        assert claim_text(pairs_table([make_pair(published=published)], *sweep_tables())) == message
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ STATIC = ((3, 0.5), (6, 0.945), (8, 0.96), (24, 0.97))
 
 def over_minimum_size(**keys: object) -> Average:
     least = {"arm": "size", "parameter": "bucket", "metric": "goodput.steady", "same": ["rtt"], **keys}
-    return average_of(metric="police.bucket.late", least=least, each=["rtt"], at_most=1.9, at_least=1)
+    return make_average(metric="police.bucket.late", least=least, each=["rtt"], at_most=1.9, at_least=1)
 
 
 class TestLeast:
@@ -303,8 +303,8 @@ class TestLeast:
 
 
 WANTED = [
-    average_of(title="All scenarios", each=["policer"], published="92 %", reason="Slides: average good put 92 %."),
-    average_of(
+    make_average(title="All scenarios", each=["policer"], published="92 %", reason="Slides: average good put 92 %."),
+    make_average(
         title="The policer at work",
         condition="pir < link",
         each=["policer"],
@@ -326,7 +326,7 @@ def outcome(tmp_path: Path) -> Outcome:
         frozenset(),
         compare("", metrics.assign(valid=True, repetition=1), (), ()),
         averages_table(WANTED, metrics, cells),
-        pairs_table([pair_of()], metrics, cells),
+        pairs_table([make_pair()], metrics, cells),
     )
 
 
@@ -345,7 +345,7 @@ def two_values(first: list[float], second: list[float], links: int = 1) -> tuple
 
 def test_pair_can_require_all_cells() -> None:
     first, second = [1.0, 1.2, 1.1], [0.5, 0.65, 0.6]
-    (row,) = pairs_table([pair_of(published="first")], *two_values(first, second)).to_dict("records")
+    (row,) = pairs_table([make_pair(published="first")], *two_values(first, second)).to_dict("records")
     apart = difference(first, second)
     assert row == {
         "title": "Static or dynamic",
@@ -385,9 +385,9 @@ def test_pair_can_require_all_cells() -> None:
 )
 def test_winner_of_a_pair_is_found(first: list[float], second: list[float], share: float, winner: str) -> None:
     cells = two_values(first, second)
-    (row,) = pairs_table([pair_of(equal_within="50 %")], *cells).to_dict("records")
+    (row,) = pairs_table([make_pair(equal_within="50 %")], *cells).to_dict("records")
     assert (row["difference"], row["winner"]) == (share, winner) and math.isnan(row["low"]) and math.isnan(row["high"])
-    (row,) = pairs_table([pair_of(equal_within="50 %", better="lower")], *cells).to_dict("records")
+    (row,) = pairs_table([make_pair(equal_within="50 %", better="lower")], *cells).to_dict("records")
     assert row["winner"] == {"first": "second", "second": "first"}.get(winner, winner) and row["published"] == ""
 
 
@@ -402,14 +402,14 @@ def test_winner_of_a_pair_is_found(first: list[float], second: list[float], shar
     ],
 )
 def test_insignificant_difference_is_a_draw(first: list[float], second: list[float], winner: str) -> None:
-    (row,) = pairs_table([pair_of()], *two_values(first, second)).to_dict("records")
+    (row,) = pairs_table([make_pair()], *two_values(first, second)).to_dict("records")
     assert row["winner"] == winner and row["low"] <= row["high"]
 
 
 def test_bound_on_pairs_can_require_all_pairs() -> None:
     metrics, cells = two_values([1.0], [0.5], links=2)
     metrics = metrics[metrics["cell"] != "grid/policer=dynamic,link=10Mbps/1"]
-    wanted = pair_of(better_at_least="60 %", not_worse_at_least="30 %", reason="Why.", fitted="Ours.")
+    wanted = make_pair(better_at_least="60 %", not_worse_at_least="30 %", reason="Why.", fitted="Ours.")
     other = cells[0].model_copy(update={"arm": "other"})
     found = averages_table([], metrics, [*cells, other], [wanted]).dropna(axis="columns", how="all")
     common = {
@@ -437,13 +437,13 @@ def test_condition_selects_the_judged_pairs() -> None:
     metrics, cells = two_values([1.0], [0.5], links=2)
     others = [cell.model_copy(update={"arm": "other"}) for cell in cells]
     metrics = metrics[~metrics["cell"].str.contains("10Mbps")]
-    wanted = pair_of(better_at_least="60 %", condition="link == 2 Mb/s")
+    wanted = make_pair(better_at_least="60 %", condition="link == 2 Mb/s")
     (row,) = averages_table([], metrics, [*cells, *others], [wanted]).to_dict("records")
     assert (row["cells"], row["excluded"], row["unmeasured"], row["verdict"]) == (1, 0, 0, "within")
 
 
 def test_wins_of_each_value_are_counted() -> None:
-    first, second = pair_of(title="B"), pair_of(title="A", better="lower")
+    first, second = make_pair(title="B"), make_pair(title="A", better="lower")
     pairs = pairs_table([first, second], *two_values([1.0], [0.5], links=2))
     common = {"arm": "grid", "metric": "goodput.of_pir", "parameter": "policer", "first": "dynamic"}
     assert scores_table(pairs).to_dict("records") == [
@@ -456,21 +456,21 @@ def test_wins_of_each_value_are_counted() -> None:
 def test_average_without_measurements_fails_any_bound() -> None:
     metrics, cells = two_values([1.0], [0.5])
     bounds = ({"worst_at_least": "90 %"}, {"worst_at_most": "99 %"}, {"at_least": "1 %"})
-    wanted = [average_of(**each) for each in bounds]
-    nothing = averages_table([*wanted, average_of()], metrics.iloc[:0], cells)
+    wanted = [make_average(**each) for each in bounds]
+    nothing = averages_table([*wanted, make_average()], metrics.iloc[:0], cells)
     assert list(nothing["verdict"]) == ["outside"] * 3 + ["informative"]
 
 
 def test_average_shows_its_reason_and_its_worst_cells() -> None:
     row = averages_table(
-        [average_of(condition="arm == 'grid'", reason="Why.")], *two_values([1.0], [0.5], links=2)
+        [make_average(condition="arm == 'grid'", reason="Why.")], *two_values([1.0], [0.5], links=2)
     ).iloc[0]
     assert (row["reason"], row["lowest"], row["highest"]) == ("Why.", 0.5, 1.0)
     assert (row["lowest_cell"], row["highest_cell"]) == (
         "policer = default, link = 2 Mb/s",
         "policer = dynamic, link = 2 Mb/s",
     )
-    assert averages_table([average_of(condition="arm == 'other'")], *two_values([1.0], [0.5])).empty
+    assert averages_table([make_average(condition="arm == 'other'")], *two_values([1.0], [0.5])).empty
 
 
 def test_terminal_shows_averages(
@@ -493,7 +493,7 @@ def test_report_shows_averages(outcome: Outcome, tmp_path: Path, golden: Callabl
     _, cells = sweep_tables()
     compared = Comparison.model_validate_json(json.dumps({"article": "A", "published": "p.csv"}))
     experiment = Experiment.model_validate_json(json.dumps(EXPERIMENT)).model_copy(
-        update={"compare": compared.model_copy(update={"averages": tuple(WANTED), "pairs": (pair_of(),)})}
+        update={"compare": compared.model_copy(update={"averages": tuple(WANTED), "pairs": (make_pair(),)})}
     )
     reported = verdict(outcome, experiment)
     assert reported.kind == "outside" and "The policer at work" in reported.details[0] and "2 of 2" in reported.sentence

@@ -29,7 +29,7 @@ def results(folder: RunFolder) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in files}
 
 
-def readings_of(folder: RunFolder) -> Readings:
+def run_readings(folder: RunFolder) -> Readings:
     manifest = folder.manifest()
     published: tuple[PublishedFigure, ...] = manifest.published
     return Readings(references(manifest.experiment, published))
@@ -42,7 +42,7 @@ def test_background_analysis_gives_the_same_bytes(tmp_path: Path) -> None:
     assert len(at_once) > 10
     for file in folder.tables.glob("*"):
         file.unlink()
-    readings = readings_of(folder)
+    readings = run_readings(folder)
     for cell in reversed(folder.open().cells):
         readings.cell_content(cell)
     analyse(folder, readings)
@@ -51,7 +51,7 @@ def test_background_analysis_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
-    readings, cell = readings_of(folder), sample_run.cells_of(folder)[0]
+    readings, cell = run_readings(folder), sample_run.cells_of(folder)[0]
     first = readings.cell_content(cell.files())
     assert readings.cell_content(cell.files()) is first
 

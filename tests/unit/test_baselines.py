@@ -307,7 +307,7 @@ def test_run_of_another_version_is_reported(run: Path, capsys: pytest.CaptureFix
     assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
     rows = len(read_comparison_rows(KEPT / COMPARISON))
     assert capsys.readouterr().out == (
-        f"{KEPT} is of another version of policing-vs-shaping, with other measurements: duration, "
+        f"{KEPT} belongs to another version of policing-vs-shaping, with different settings: duration, "
         "arms.policed-cubic (gone)\n"
         f"{rows} values, 0 different from {KEPT}\n"
     )

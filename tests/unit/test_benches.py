@@ -26,7 +26,7 @@ def test_late_refusal_is_reported_and_fails(
     monkeypatch.syspath_prepend(str(BENCHES[0].parent))
     import refusals
 
-    def measured(took: dict[str, float]) -> tuple[int, list[str]]:
+    def run_refusal_benchmark(took: dict[str, float]) -> tuple[int, list[str]]:
         """Return the exit status and the rows of the benchmark for these durations."""
         monkeypatch.setattr(refusals, "make_lab", lambda *_: nullcontext((None, Path("rack.yml"))))
         monkeypatch.setattr(refusals, "WRONG", [each for each in refusals.WRONG if each.what == "port down"])
@@ -36,7 +36,7 @@ def test_late_refusal_is_reported_and_fails(
         status = refusals.main()
         return status, [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][1:]
 
-    assert measured({"port down": 14.96, "a second user": 4.5, "free": 0.5}) == (
+    assert run_refusal_benchmark({"port down": 14.96, "a second user": 4.5, "free": 0.5}) == (
         0,
         [
             "| port down | 15.0 | 15.0 | 15 | met |",
@@ -45,7 +45,7 @@ def test_late_refusal_is_reported_and_fails(
         ],
     )
     for what, found in (("port down", "port down"), ("a second user", "a second user"), ("free", refusals.FREE)):
-        status, rows = measured({"port down": 1.0, "a second user": 1.0, "free": 1.0, what: 20.0})
+        status, rows = run_refusal_benchmark({"port down": 1.0, "a second user": 1.0, "free": 1.0, what: 20.0})
         assert status == 1
         assert [each for each in rows if "**not met**" in each] == [
             f"| {found} | 20.0 | 20.0 | {refusals.at_most(found):g} | **not met** |"

@@ -21,7 +21,7 @@ from small_clone import (
     environment,
     fresh,
     path_with,
-    quick,
+    quick_venv_python,
     start,
     write_program,
     write_script,
@@ -32,13 +32,13 @@ from alive import is_alive
 from levels import run_all_cases
 from waiting import wait_until
 
-__all__ = ["clone", "fresh", "quick"]
+__all__ = ["clone", "fresh", "quick_venv_python"]
 
 
-def test_second_start_reuses_the_first_setup(fresh: Path, quick: Path) -> None:
+def test_second_start_reuses_the_first_setup(fresh: Path, quick_venv_python: Path) -> None:
     clone = fresh
     # The real environment with pip takes seconds: in the long level.
-    python = {} if run_all_cases() else {"PATH": path_with(quick)}
+    python = {} if run_all_cases() else {"PATH": path_with(quick_venv_python)}
     first = start(clone, "list", "--json", **python)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 list --json\n"), first.stderr
     output = [line for line in first.stderr.splitlines() if line]
@@ -68,27 +68,27 @@ def test_checks_use_a_separate_environment(clone: Path) -> None:
 
 
 @pytest.mark.long
-def test_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -> None:
+def test_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick_venv_python: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n"
     copy = clone.with_name("copy")
     subprocess.run(["cp", "-a", str(clone), str(copy)], check=True)
     write_version(copy, "9.9.9")
-    assert start(copy, PATH=path_with(quick)).stdout == "qoslab 9.9.9\n"
+    assert start(copy, PATH=path_with(quick_venv_python)).stdout == "qoslab 9.9.9\n"
     assert start(clone).stdout == "qoslab 1\n"
     moved = clone.rename(clone.with_name("moved"))
-    again = start(moved, PATH=path_with(quick))
+    again = start(moved, PATH=path_with(quick_venv_python))
     assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
 
 
 @pytest.mark.long
-def test_incomplete_environment_is_rebuilt(clone: Path, quick: Path) -> None:
+def test_incomplete_environment_is_rebuilt(clone: Path, quick_venv_python: Path) -> None:
     (clone / ".venv/bin").mkdir(parents=True)
     (clone / ".venv/pyvenv.cfg").write_text("half")
     assert start(clone).stdout == "qoslab 1\n"
     for python in (clone / ".venv/bin/python", clone / ".qoslab/tools/bin/python"):
         python.unlink()
         python.symlink_to("/usr/bin/python3.gone")
-        again = start(clone, PATH=path_with(quick))
+        again = start(clone, PATH=path_with(quick_venv_python))
         assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
     # Broken off while packages were being installed: the environment has no word of where it is.
     (clone / ".venv/place").unlink()
@@ -164,20 +164,22 @@ def test_unavailable_version_is_not_reported_as_missing_network(clone: Path, bef
     assert ("HTTPS_PROXY" in failed.stderr) == bool(before)
 
 
-def test_package_with_a_wrong_hash_is_refused(fresh: Path, quick: Path) -> None:
+def test_package_with_a_wrong_hash_is_refused(fresh: Path, quick_venv_python: Path) -> None:
     clone = fresh
     lock = clone / "requirements/tools.txt"
     lock.write_text(lock.read_text()[:-9] + "00000000\n")
-    failed = start(clone, PATH=path_with(quick))
+    failed = start(clone, PATH=path_with(quick_venv_python))
     assert failed.returncode == 2 and "DO NOT MATCH THE HASHES" in failed.stderr
     assert not (clone / ".qoslab/tools/place").exists()
 
 
 @pytest.mark.long
-def test_missing_network_for_tools_is_reported(fresh: Path, quick: Path) -> None:
+def test_missing_network_for_tools_is_reported(fresh: Path, quick_venv_python: Path) -> None:
     """Run the real pip, with an index on a closed port."""
     (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
-    failed = start(fresh, PATH=path_with(quick), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull)
+    failed = start(
+        fresh, PATH=path_with(quick_venv_python), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull
+    )
     assert failed.returncode == 2
     assert "needed: the Python packages of requirements/tools.txt: uv.\n" in failed.stderr, failed.stderr
     assert not (fresh / ".qoslab/tools/place").exists()
@@ -299,7 +301,7 @@ def step_script(clone: Path) -> dict[str, str]:
     return {"PATH": path_with(folder), "STEPS": str(folder / "steps")}
 
 
-def steps_of(stepping: dict[str, str], when: str) -> list[str]:
+def recorded_steps(stepping: dict[str, str], when: str) -> list[str]:
     output = Path(stepping["STEPS"]).read_text().splitlines()
     return [line.partition(" ")[2] for line in output if line.startswith(when)]
 
@@ -321,14 +323,14 @@ def test_first_start_killed_at_any_step_is_completed_later(fresh: Path, when: st
         start_new_session=True,
     )
     assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, b""), killed.stderr
-    assert len(steps_of(how, when)) >= number
+    assert len(recorded_steps(how, when)) >= number
     again = start(fresh, "notebook", **how)
     assert (again.returncode, again.stdout) == (0, "qoslab 1 notebook\n"), again.stderr
     assert (fresh / "target/release/qos-sim").exists()
-    done = len(steps_of(how, "before"))
+    done = len(recorded_steps(how, "before"))
     third = start(fresh, "notebook", **how)
     assert (third.returncode, third.stdout, third.stderr) == (0, "qoslab 1 notebook\n", "")
-    assert len(steps_of(how, "before")) == done, "nothing was left to do"
+    assert len(recorded_steps(how, "before")) == done, "nothing was left to do"
 
 
 @pytest.mark.long
@@ -337,10 +339,10 @@ def test_every_step_of_a_first_start_has_a_kill_test(fresh: Path) -> None:
     how = step_script(fresh)
     first = start(fresh, "notebook", **how)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 notebook\n"), first.stderr
-    assert sorted(steps_of(how, "before")) == sorted(steps_of(how, "after")) == sorted(STEPS)
+    assert sorted(recorded_steps(how, "before")) == sorted(recorded_steps(how, "after")) == sorted(STEPS)
 
 
-def test_code_and_settings_of_the_current_folder_are_ignored(fresh: Path, quick: Path) -> None:
+def test_code_and_settings_of_the_current_folder_are_ignored(fresh: Path, quick_venv_python: Path) -> None:
     hostile = fresh.parent / "hostile"
     (hostile / "bin").mkdir(parents=True)
     done = fresh.parent / "executed"
@@ -353,7 +355,7 @@ def test_code_and_settings_of_the_current_folder_are_ignored(fresh: Path, quick:
     (hostile / "rust-toolchain.toml").write_text("[toolchain]\nchannel = 'not there'\n")
     (fresh.parent / "a").mkdir()  # `cd a clone` would go there
     settings = {
-        "PATH": f".::{hostile.name}:bin:{path_with(quick)}",
+        "PATH": f".::{hostile.name}:bin:{path_with(quick_venv_python)}",
         "CDPATH": str(hostile),
         "PYTHONPATH": str(hostile),
         "PYTHONUSERBASE": str(hostile),
@@ -370,21 +372,21 @@ def test_code_and_settings_of_the_current_folder_are_ignored(fresh: Path, quick:
     assert "UV_NO_VERIFY_HASHES" not in log
 
 
-def test_command_runs_in_the_current_folder(clone: Path, quick: Path) -> None:
+def test_command_runs_in_the_current_folder(clone: Path, quick_venv_python: Path) -> None:
     (clone / "src/qoslab/__main__.py").write_text("import os\nprint(os.getcwd())\n")
     folder = clone.parent / "where it is called"
     folder.mkdir()
     for _ in ("first", "second"):
-        assert start(clone, "list", folder=folder, PATH=path_with(quick)).stdout == f"{folder}\n"
+        assert start(clone, "list", folder=folder, PATH=path_with(quick_venv_python)).stdout == f"{folder}\n"
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("given", "expected"), [(":/opt/lib:.:", "/opt/lib"), ("packages", "packages"), (":", "None")])
 def test_empty_entries_of_pythonpath_do_not_name_the_current_folder(
-    clone: Path, quick: Path, given: str, expected: str
+    clone: Path, quick_venv_python: Path, given: str, expected: str
 ) -> None:
     (clone / "src/qoslab/__main__.py").write_text("import os\nprint(os.environ.get('PYTHONPATH'))\n")
-    started = start(clone, "list", PATH=path_with(quick), PYTHONPATH=given)
+    started = start(clone, "list", PATH=path_with(quick_venv_python), PYTHONPATH=given)
     assert started.stdout == f"{expected}\n", started.stderr
 
 

@@ -9,11 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from small_clone import TOP, bare, calls, clone, environment, fresh, start, write_program
+from small_clone import TOP, bare_machine, calls, clone, environment, fresh, start, write_program
 
 from qoslab.system.packages import ELSEWHERE, MANAGERS
 
-__all__ = ["bare", "clone", "fresh"]
+__all__ = ["bare_machine", "clone", "fresh"]
 
 GERMAN = """
 case "$LC_ALL,$LANGUAGE" in
@@ -24,7 +24,7 @@ esac
 """apt with German messages. Some of its C libraries obey LANGUAGE except in the locale C itself."""
 
 
-def test_apt_output_is_parsed_in_any_language(clone: Path, bare: dict[str, str]) -> None:
+def test_apt_output_is_parsed_in_any_language(clone: Path, bare_machine: dict[str, str]) -> None:
     folder = clone.parent / "bin"
     for name in ("cargo", "rustc"):
         (folder / name).unlink(missing_ok=True)
@@ -32,32 +32,32 @@ def test_apt_output_is_parsed_in_any_language(clone: Path, bare: dict[str, str])
     write_program(folder / "apt-cache", GERMAN + candidates)
     could_not = 'if [ "$untranslated" ]; then echo "E: Could not resolve host"; else echo "E: Unbekannt"; fi; exit 100'
     write_program(folder / "apt-get", f'{GERMAN}echo "$@" >>"$STUB_CALLS"\n[ "$1" = update ] || {{ {could_not}; }}')
-    failed = start(clone, **bare, LC_ALL="de_DE.UTF-8", LANGUAGE="de")
+    failed = start(clone, **bare_machine, LC_ALL="de_DE.UTF-8", LANGUAGE="de")
     (asked,) = (call.split() for call in calls(clone) if call.startswith("install"))
     assert {"cargo-web", "rustc-web"} <= set(asked) and not {"cargo", "rustc"} & set(asked)
     assert failed.returncode == 2 and "a package index is unreachable" in failed.stderr
 
 
-def test_no_package_is_installed_if_forbidden(clone: Path, bare: dict[str, str]) -> None:
-    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+def test_no_package_is_installed_if_forbidden(clone: Path, bare_machine: dict[str, str]) -> None:
+    failed = start(clone, QOSLAB_NO_APT="1", **bare_machine)
     assert failed.returncode == 2
     assert "missing: " in failed.stderr and "apt-get install --no-install-recommends" in failed.stderr
     assert "iperf3" in failed.stderr
     assert calls(clone) == []
     (clone.parent / "bin/apt-get").unlink()
-    failed = start(clone, **bare)
+    failed = start(clone, **bare_machine)
     assert failed.returncode == 2 and "only with apt-get" in failed.stderr
 
 
-def test_removed_requirements_are_detected_at_the_next_start(clone: Path, bare: dict[str, str]) -> None:
+def test_removed_requirements_are_detected_at_the_next_start(clone: Path, bare_machine: dict[str, str]) -> None:
     (clone / ".qoslab/ready").write_text("")
-    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    failed = start(clone, QOSLAB_NO_APT="1", **bare_machine)
     assert failed.returncode == 2 and "qoslab: missing: iperf3 " in failed.stderr
-    folder = Path(bare["PATH"])
+    folder = Path(bare_machine["PATH"])
     (folder / "iperf3").symlink_to("/bin/true")
     for python in folder.glob("python3*"):
         python.unlink()
-    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    failed = start(clone, QOSLAB_NO_APT="1", **bare_machine)
     assert failed.returncode == 2 and "qoslab: missing: python>=3.11 " in failed.stderr
     assert "no packages were installed" in failed.stderr
 
@@ -75,19 +75,19 @@ exec "$@"
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
-def test_packages_are_installed_through_a_proxy(clone: Path, bare: dict[str, str], name: str) -> None:
+def test_packages_are_installed_through_a_proxy(clone: Path, bare_machine: dict[str, str], name: str) -> None:
     programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$STUB_CALLS"'}
     for program, text in programs.items():
         write_program(clone.parent / "bin" / program, text)
-    start(clone, **bare, **{name: "proxy.example.net"})
+    start(clone, **bare_machine, **{name: "proxy.example.net"})
     assert "install through proxy.example.net" in calls(clone)
 
 
-def test_missing_network_for_system_packages_is_reported(clone: Path, bare: dict[str, str]) -> None:
+def test_missing_network_for_system_packages_is_reported(clone: Path, bare_machine: dict[str, str]) -> None:
     apt = clone.parent / "bin/apt-get"
     apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")
     (clone.parent / "bin/iperf").unlink(missing_ok=True)
-    failed = start(clone, **bare)
+    failed = start(clone, **bare_machine)
     assert failed.returncode == 2 and "E: Failed to fetch" in failed.stderr
     output = failed.stderr.partition("needed: ")[2].partition(".\n")[0]
     lists = output == "the package lists of apt"
@@ -106,7 +106,7 @@ def test_missing_network_for_system_packages_is_reported(clone: Path, bare: dict
     ],
 )
 def test_other_distributions_get_their_package_commands(
-    clone: Path, bare: dict[str, str], manager: str, words: str, packages: set[str]
+    clone: Path, bare_machine: dict[str, str], manager: str, words: str, packages: set[str]
 ) -> None:
     folder = clone.parent / "bin"
     (folder / "apt-get").rename(folder / manager)
@@ -114,7 +114,7 @@ def test_other_distributions_get_their_package_commands(
     without = ("apt-cache", "tshark", "dumpcap", "ssh", "ping", "cargo", "rustc")
     for name in (*without, "awk", "mawk", "gawk", "cmp", "find"):
         (folder / name).unlink(missing_ok=True)
-    failed = start(clone, **bare)
+    failed = start(clone, **bare_machine)
     output = failed.stderr.splitlines()[-1].strip()
     assert failed.returncode == 2 and output.startswith(words), failed.stderr
     named = set(output.removeprefix(words).split())
@@ -167,13 +167,13 @@ def run_at_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple
 
 
 @pytest.mark.parametrize("program", ["rustc", "python3"])
-def test_failing_program_installs_no_package(clone: Path, bare: dict[str, str], program: str) -> None:
-    for python in Path(bare["PATH"]).glob("python3*"):
+def test_failing_program_installs_no_package(clone: Path, bare_machine: dict[str, str], program: str) -> None:
+    for python in Path(bare_machine["PATH"]).glob("python3*"):
         python.unlink() if program == "python3" else None
     for name in ("rustc", "cargo"):
-        write_program(Path(bare["PATH"]) / name, f"echo {name} 1.99.0")
-    write_program(Path(bare["PATH"]) / program, "echo 'error: no such toolchain' >&2; exit 1")
-    failed = start(clone, **bare)
+        write_program(Path(bare_machine["PATH"]) / name, f"echo {name} 1.99.0")
+    write_program(Path(bare_machine["PATH"]) / program, "echo 'error: no such toolchain' >&2; exit 1")
+    failed = start(clone, **bare_machine)
     assert failed.returncode == 2 and calls(clone) == []
     assert f"qoslab: {program} is installed but fails (error: no such toolchain)" in failed.stderr
 
@@ -187,21 +187,21 @@ def test_failing_program_installs_no_package(clone: Path, bare: dict[str, str], 
     ],
 )
 def test_without_a_terminal_packages_are_installed_only_with_yes(
-    clone: Path, bare: dict[str, str], message: dict[str, str], installs: bool
+    clone: Path, bare_machine: dict[str, str], message: dict[str, str], installs: bool
 ) -> None:
-    ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **message})
+    ended = start(clone, "list", **{**bare_machine, "DEBIAN_FRONTEND": "", **message})
     assert ended.returncode == 2
     assert any("install -y" in call for call in calls(clone)) == installs
     assert ("or start with --yes, as in `./qoslab --yes test`" in ended.stderr) == (not installs)
-    start(clone, "--yes", "list", **{**bare, "DEBIAN_FRONTEND": ""})
+    start(clone, "--yes", "list", **{**bare_machine, "DEBIAN_FRONTEND": ""})
     assert any("install -y" in call for call in calls(clone))
 
 
 @pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
 def test_packages_need_confirmation_on_a_terminal(
-    clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
+    clone: Path, bare_machine: dict[str, str], words: list[str], answer: str, installs: bool
 ) -> None:
-    status, text = run_at_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
+    status, text = run_at_terminal(clone, answer, *words, **{**bare_machine, "DEBIAN_FRONTEND": ""})
     # What the test's apt-get installs is still missing afterwards.
     assert status == 2
     assert (b"install with apt-get: " in text) == (not words)
@@ -209,8 +209,8 @@ def test_packages_need_confirmation_on_a_terminal(
     assert (b"still missing after the installation" in text) == installs
 
 
-def test_packages_need_no_confirmation_in_ci(clone: Path, bare: dict[str, str]) -> None:
-    status, text = run_at_terminal(clone, "n\n", **{**bare, "CI": "true"})
+def test_packages_need_no_confirmation_in_ci(clone: Path, bare_machine: dict[str, str]) -> None:
+    status, text = run_at_terminal(clone, "n\n", **{**bare_machine, "CI": "true"})
     assert status == 2 and b"still missing after the installation" in text
     assert b"install with apt-get: " not in text
     assert any("install -y" in call and "iperf3" in call for call in calls(clone))

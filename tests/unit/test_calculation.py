@@ -126,7 +126,7 @@ def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame
     return table.assign(valid=[row[4] for row in rows]), summaries
 
 
-def expected(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) -> dict[str, object]:
+def expected_labels(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) -> dict[str, object]:
     wanted = Expectation.model_validate_json(json.dumps({"metric": "goodput.sum", **keys}))
     planned = measured_figures.Planned(summaries)
     row: dict[str, object] = expected_comparison.compare("", table, [], [wanted], planned=planned).to_dict("records")[0]
@@ -180,24 +180,24 @@ def check_lines() -> None:
 def check_ratio() -> None:
     rows = [(arm, load, 1, load * share) for arm, share in (("shaped", 0.8e6), ("policed", 1e6)) for load in (1, 10)]
     table, summaries = cells(*((*row, row[:2] != ("policed", 10)) for row in rows))
-    row = expected(table, summaries, arm="shaped/policed", at_least=1.0)
+    row = expected_labels(table, summaries, arm="shaped/policed", at_least=1.0)
     assert (row["measured"], row["n"], row["verdict"]) == (pytest.approx(0.8), 1, "outside")
     assert row["missing"] == "only 1 of 2 pairs of cells have this value"
     other, kept = cells(("a", 1, 1, 5.0, True), ("a", 1, 2, 9.0, True), ("b", 1, 2, 3.0, True), ("b", 1, 3, 9.0, True))
-    assert expected(other, kept, arm="a/b", at_least=1.0)["measured"] == pytest.approx(3.0)
+    assert expected_labels(other, kept, arm="a/b", at_least=1.0)["measured"] == pytest.approx(3.0)
     apart, few = cells(("a", 1, 1, 5.0, True), ("a", 2, 1, 5.0, False), ("b", 1, 1, 5.0, False), ("b", 2, 1, 5.0, True))
-    none = expected(apart, few, arm="a/b", at_least=0.1)
+    none = expected_labels(apart, few, arm="a/b", at_least=0.1)
     assert math.isnan(float(str(none["measured"]))) and none["verdict"] == "undecided"
     assert none["missing"] == "only 0 of 2 pairs of cells have this value"
 
 
 def check_undecided() -> None:
     table, summaries = cells(*(("a", load, 1, 1e6 if load == 1 else None, True) for load in (1, 2, 3, 4)))
-    assert expected(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "undecided"
+    assert expected_labels(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "undecided"
     table, summaries = cells(*(("a", 1, number, 1e6, number == 1) for number in (1, 2, 3)))
-    assert expected(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "undecided"
+    assert expected_labels(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "undecided"
     table, summaries = cells(*(("a", 1, number, 1e6, number < 3) for number in (1, 2, 3)))
-    assert expected(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "within"
+    assert expected_labels(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "within"
 
 
 def check_averages() -> None:
@@ -222,7 +222,7 @@ def check_pairs() -> None:
     assert difference == pytest.approx(0)
 
 
-def check_arms_that_differ() -> None:
+def check_differing_arms() -> None:
     """Check arms: a parameter with one value in each arm is their difference, and pairs no cells; a varying one
     does.
     """
@@ -277,9 +277,9 @@ def check_intervals() -> None:
 
 def check_loose_bounds() -> None:
     table, summaries = cells(("a", 1, 1, 5e6, True))
-    assert expected(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "loose bounds"
-    assert expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s")["verdict"] == "within"
-    unproven = expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s", unproven=True)
+    assert expected_labels(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "loose bounds"
+    assert expected_labels(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s")["verdict"] == "within"
+    unproven = expected_labels(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s", unproven=True)
     assert unproven["verdict"] == "loose bounds"
 
 
@@ -371,7 +371,7 @@ CHECKS: list[Callable[[], None]] = [
     check_undecided,
     check_averages,
     check_pairs,
-    check_arms_that_differ,
+    check_differing_arms,
     check_coverage,
     check_reports,
     check_shares,

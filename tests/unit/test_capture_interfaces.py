@@ -21,7 +21,7 @@ LATER_NS = 300_000
 START_NS = 10**18
 
 
-def both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path:
+def packets_on_both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path:
     """Return packets that a router receives on one interface and sends on the other."""
     blocks = [describe_packets([(names[0], 1), (names[1], 1)])]
     for number in range(COUNT):
@@ -48,7 +48,7 @@ def one_side(file: Path, *, ttl: int = 63, copies: int = 1, each: int = 1, size:
 def test_infer_refuses_both_sides_in_one_capture_and_names_the_interfaces(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
+    before, after = packets_on_both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
     assert main(["infer", str(before), str(after)]) == 2
     output = capsys.readouterr().err
     assert "before.pcapng: found 400 packets on more than one interface, expected packets from one interface" in output
@@ -59,7 +59,7 @@ def test_infer_refuses_both_sides_in_one_capture_and_names_the_interfaces(
 def test_infer_uses_the_chosen_interface_of_a_capture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
+    before, after = packets_on_both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
     assert main(["infer", str(before), str(after), "--interface", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["packets"] == {"before": COUNT, "after": COUNT, "both": COUNT}
@@ -67,7 +67,7 @@ def test_infer_uses_the_chosen_interface_of_a_capture(
 
 
 def test_infer_reads_both_sides_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(both_sides(tmp_path / "both.pcapng"))
+    file = str(packets_on_both_sides(tmp_path / "both.pcapng"))
     assert main(["infer", file, file, "--interface", "eth0", "--interface", "eth1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["packets"]["both"] == COUNT
 
@@ -75,7 +75,7 @@ def test_infer_reads_both_sides_from_one_file(tmp_path: Path, capsys: pytest.Cap
 def test_infer_lists_the_interfaces_if_the_wanted_one_has_no_packets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = str(both_sides(tmp_path / "both.pcapng"))
+    file = str(packets_on_both_sides(tmp_path / "both.pcapng"))
     assert main(["infer", file, file, "--interface", "eth0", "--interface", "eth2"]) == 2
     assert 'no packets from interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
     assert main(["infer", file, file, *["--interface", "eth0"] * 3]) == 2
@@ -90,7 +90,7 @@ def test_infer_refuses_duplicate_packets(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_import_separates_interfaces(tmp_path: Path) -> None:
-    packets = read(both_sides(tmp_path / "both.pcapng")).packets
+    packets = read(packets_on_both_sides(tmp_path / "both.pcapng")).packets
     assert packets is not None
     totals = packets[packets["flow"] == "all"].groupby("capture")["packets"].sum()
     pd.testing.assert_series_equal(
@@ -100,7 +100,7 @@ def test_import_separates_interfaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "capture"), [("eth1", "both-eth1"), ("0", "both-eth0")])
 def test_import_reads_only_the_chosen_interface(tmp_path: Path, name: str, capture: str) -> None:
-    both, alone = both_sides(tmp_path / "both.pcapng"), one_side(tmp_path / "alone.pcap")
+    both, alone = packets_on_both_sides(tmp_path / "both.pcapng"), one_side(tmp_path / "alone.pcap")
     arguments = ["import", str(both), str(alone), "--to", str(tmp_path / "to"), "--interface", name]
     assert main(arguments) == 0
     table = pd.read_parquet(tmp_path / "to/tables/packets_io.parquet")
@@ -111,14 +111,14 @@ def test_import_reads_only_the_chosen_interface(tmp_path: Path, name: str, captu
 def test_import_lists_the_interfaces_if_the_chosen_one_has_no_packets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    both = both_sides(tmp_path / "both.pcapng")
+    both = packets_on_both_sides(tmp_path / "both.pcapng")
     assert main(["import", str(both), "--to", str(tmp_path / "to"), "--interface", "eth2"]) == 2
     assert 'no packets from interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
     assert not (tmp_path / "to").exists()
 
 
 def test_import_names_an_interface_without_a_name_by_its_number(tmp_path: Path) -> None:
-    packets = read(both_sides(tmp_path / "both.pcapng", names=("", ""))).packets
+    packets = read(packets_on_both_sides(tmp_path / "both.pcapng", names=("", ""))).packets
     assert packets is not None and set(packets["capture"]) == {"both-0", "both-1"}
 
 
@@ -146,7 +146,7 @@ def test_interfaces_with_the_same_name_are_also_named_by_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Name interfaces by number too, for example in merged captures of two machines."""
-    file = both_sides(tmp_path / "both.pcapng", names=("eth0", "eth0"))
+    file = packets_on_both_sides(tmp_path / "both.pcapng", names=("eth0", "eth0"))
     packets = read(file).packets
     assert packets is not None and set(packets["capture"]) == {"both-eth0#0", "both-eth0#1"}
     assert main(["infer", str(file), str(file)]) == 2
@@ -156,7 +156,7 @@ def test_interfaces_with_the_same_name_are_also_named_by_number(
 
 def test_import_limits_the_number_of_separated_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "MAX_INTERFACES", 1)
-    file = both_sides(tmp_path / "both.pcapng")
+    file = packets_on_both_sides(tmp_path / "both.pcapng")
     with pytest.raises(UserError, match=r"both\.pcapng: found 2 interfaces with packets, expected at most 1"):
         read_foreign(file)
     assert read_foreign(file, interfaces=["eth1"]).packets is not None

@@ -145,7 +145,7 @@ def test_difference_is_a_full_sentence(tmp_path: Path) -> None:
         f"(SHA-256 2cf24dba5fb0…, expected {other}…)"
     )
     assert difference(tmp_path / "b.txt", "x/b.txt", write_files(b"1\n", 1)) == (
-        "x/b.txt is missing; it had 1 line (2 bytes)"
+        "x/b.txt is missing; its recorded size is 1 line (2 bytes)"
     )
     assert difference(tmp_path, "x", write_files(b"1")) == "x cannot be read: Is a directory"
 
@@ -171,9 +171,9 @@ def test_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> None:
         "gone.pcapng": write_files(b"1\n2"),
     }
     assert list(differences(cell, seal_of_all)) == [
-        "../next.txt is missing; it had 1 line (2 bytes)",
+        "../next.txt is missing; its recorded size is 1 line (2 bytes)",
         "cut.txt: found 1 line (2 bytes), expected 1 line (3 bytes)",
-        "gone.pcapng is missing; it had 3 bytes",
+        "gone.pcapng is missing; its recorded size is 3 bytes",
         "more/b.txt was not written by the run",
         "z.txt was not written by the run",
     ]

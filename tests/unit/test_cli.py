@@ -20,7 +20,7 @@ TOP = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+def change_to_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TOP)
 
 

@@ -40,7 +40,7 @@ TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 
 
 @pytest.fixture(autouse=True)
-def sent_by_value() -> Iterator[None]:
+def pickle_module_by_value() -> Iterator[None]:
     """Pickle these functions by value, since workers cannot import them; give a cell one worker."""
     import dask
     import distributed  # noqa: F401 (its defaults must be there before they are changed)

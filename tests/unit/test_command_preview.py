@@ -19,12 +19,12 @@ GOLDENS = TOP / "tests" / "goldens" / "plan"
 
 
 @pytest.fixture(autouse=True)
-def alice(monkeypatch: pytest.MonkeyPatch) -> None:
+def run_as_alice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker.getpass, "getuser", lambda: "alice")
     monkeypatch.setattr(worker.platform, "node", lambda: "box")
 
 
-def reported(name: str, settings: dict[str, RouterSettings], options: Options) -> str:
+def preview_lines_for(name: str, settings: dict[str, RouterSettings], options: Options) -> str:
     plan = make_plan(load_sweep(TOP / "experiments" / f"{name}.yml", {}), options)
     return "\n".join(sent_lines(plan, settings)) + "\n"
 
@@ -32,7 +32,7 @@ def reported(name: str, settings: dict[str, RouterSettings], options: Options) -
 def test_every_line_is_listed_in_order_with_each_rollback(golden: Callable[[Path, str], None]) -> None:
     settings = RouterSettings(interfaces={"FastEthernet0/1": "GigabitEthernet0/2"})
     options = Options(arms=("unrestricted", "policed", "shaped"), lab="external")
-    shown = reported("policing-vs-shaping", {"R1": settings}, options)
+    shown = preview_lines_for("policing-vs-shaping", {"R1": settings}, options)
     golden(GOLDENS / "sent-policing-vs-shaping.txt", shown)
 
 
@@ -44,7 +44,7 @@ def test_preview_has_the_chosen_rollback_method_and_the_probes_commands(
         for name, way in (("a1", "archive"), ("a2", "none"))
     }
     options = Options(arms=("cbr",), only=(("ring", "2"), ("line", "512 kb/s"), ("repetition", "1")), lab="external")
-    golden(GOLDENS / "sent-tx-ring-limit.txt", reported("tx-ring-limit", settings, options))
+    golden(GOLDENS / "sent-tx-ring-limit.txt", preview_lines_for("tx-ring-limit", settings, options))
 
 
 LONG = """\

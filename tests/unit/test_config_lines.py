@@ -46,7 +46,7 @@ def configured_lines(name: str) -> Iterator[tuple[list[str], str, str]]:
             yield block, line[2:] if mark else line, mark
 
 
-def refusal_of(block: list[str], line: str, generation: Generation) -> str:
+def refusal_message(block: list[str], line: str, generation: Generation) -> str:
     """Return the router's refusal of the line; empty if it is accepted."""
     session = ConfigSession(parse_config(BEFORE, hardware(generation)))
     try:
@@ -61,7 +61,7 @@ def refusal_of(block: list[str], line: str, generation: Generation) -> str:
 def test_configuration_lines_are_accepted_or_refused_with_their_name(name: str) -> None:
     wrong = []
     for block, line, mark in list(configured_lines(name))[:: every_nth(7)]:
-        text = [refusal_of(block, line, generation) for generation in FILES[name]]
+        text = [refusal_message(block, line, generation) for generation in FILES[name]]
         fits = all(each.startswith(NOT_SUPPORTED) for each in text) if mark else "" in text
         if not fits:
             wrong.append((line, text))
@@ -93,11 +93,11 @@ def test_limit_is_removed_by_the_whole_line(generation: Generation, lines: list[
     "line", ["shape average 2000000 account user-defined 4", "bandwidth 64 account user-defined 4"]
 )
 def test_overhead_accounting_before_hqf_is_refused_by_name(line: str) -> None:
-    assert "introduced with HQF" in refusal_of(["policy-map X", "class VOICE"], line, "classic")
+    assert "introduced with HQF" in refusal_message(["policy-map X", "class VOICE"], line, "classic")
 
 
 def test_removing_a_serial_subinterface_is_refused_by_name() -> None:
-    assert refusal_of([], "no interface Serial0/0.16 point-to-point", "hqf").startswith(NOT_SUPPORTED)
+    assert refusal_message([], "no interface Serial0/0.16 point-to-point", "hqf").startswith(NOT_SUPPORTED)
 
 
 CLASS = """\

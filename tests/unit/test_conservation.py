@@ -152,7 +152,7 @@ def test_conservation_tolerance_is_exact() -> None:
     hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
     assert find_differences(counted_interface(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
     (reported,) = find_differences(counted_interface(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
-    assert "they may differ by at most 60" in reported
+    assert "the two may differ by at most 60" in reported
 
 
 def test_conservation_check_needs_two_readings() -> None:
@@ -214,7 +214,7 @@ def test_disagreement_of_host_and_router_is_reported() -> None:
     link = TOPOLOGY.node_links("client")[0][0].name
     assert reported == (
         f"on the link {link}, client sent 4100 packets on eth0, but R1 counts 4000 packets that {LAN} received: "
-        "they may differ by at most 50"
+        "the two may differ by at most 50"
     )
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     (reported,) = find_differences(counted_interface(), hosts=hosts)
@@ -254,7 +254,7 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     # With half a per cent of what is counted.
     assert of(on_link, ("R1",)) == []
     (reported,) = of(on_link + 10, ("R1",))
-    assert f"client sent {probes} packets on eth0" in reported and "they may differ by at most 606" in reported
+    assert f"client sent {probes} packets on eth0" in reported and "the two may differ by at most 606" in reported
     _, reported = of(in_router + 20, ("R1",))
     assert f"{in_router + 20} are unaccounted for" in reported
 
@@ -343,7 +343,7 @@ class TestCell:
         self.card(cell, "client", 600, 300)
         assert self.reported(cell) == [
             f"on the link lan, client sent 600 packets on eth0, but R1 counts 500 packets that {LAN} received: "
-            "they may differ by at most 33",
+            "the two may differ by at most 33",
             "R1 counts 800 received packets, 700 sent, 0 dropped and 0 queued: 100 are unaccounted for, "
             "at most 34 are allowed",
         ]

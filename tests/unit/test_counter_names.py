@@ -16,13 +16,13 @@ from qoslab.results import Health, tables
 FORMATS = load_formats()
 
 
-def flattened(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> Iterator[str]:
+def flattened_names(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> Iterator[str]:
     """Return the names of all counters, nested ones joined by `_`."""
     for name, hint in get_type_hints(counters).items():
         kinds = list(parts(hint))
         for kind in kinds:
             if is_typeddict(kind) and kind not in seen:
-                yield from flattened(kind, f"{prefix}{name}_", (*seen, counters))
+                yield from flattened_names(kind, f"{prefix}{name}_", (*seen, counters))
         if not all(map(is_typeddict, kinds)):
             yield prefix + name
 
@@ -49,7 +49,7 @@ KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_erro
     ],
 )
 def test_every_counter_column_is_a_counter_of_the_engine(table: str, counters: type, more: set[str]) -> None:
-    assert set(tables.columns(table)) - set(flattened(counters)) == KEYS | more
+    assert set(tables.columns(table)) - set(flattened_names(counters)) == KEYS | more
 
 
 def test_every_reason_to_drop_has_columns_and_a_heading() -> None:

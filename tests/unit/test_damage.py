@@ -60,7 +60,7 @@ MESSAGES: dict[Callable[[Path], None], str] = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def simulated_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a simulated run of two cells."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
@@ -72,11 +72,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "runs" / "policing-vs-shaping" / whole.name))
+def run(simulated_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(simulated_run, tmp_path / "runs" / "policing-vs-shaping" / simulated_run.name))
 
 
-def files_of_the_cell(run: Path) -> list[Path]:
+def cell_file_names(run: Path) -> list[Path]:
     return sorted(path for path in (run / CELL).rglob("*") if path.is_file())
 
 
@@ -93,9 +93,9 @@ def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixt
     assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
     assert RunFolder(run).open().damaged == {}
     # A report, which is computed from what was written, damages nothing.
-    before = {path: compute_seal(path) for path in files_of_the_cell(run)}
+    before = {path: compute_seal(path) for path in cell_file_names(run)}
     assert main(["report", str(run)]) == status_of(run) in (0, 1)
-    assert {path: compute_seal(path) for path in files_of_the_cell(run)} == before
+    assert {path: compute_seal(path) for path in cell_file_names(run)} == before
     assert verify_run(run, capsys)[0] == 0
 
 
@@ -104,7 +104,7 @@ def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixt
 def test_damage_of_any_file_of_a_cell_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
-    files = files_of_the_cell(run)
+    files = cell_file_names(run)
     assert len(files) > 10 and {".json", ".jsonl", ".pcapng", ".txt", ".ios"} <= {path.suffix for path in files}
     for path in files[:: every_nth(5)]:
         content = path.read_bytes()

@@ -35,7 +35,7 @@ _LEFT_OUT = re.compile(r"…|\.\.\.|\[|^test\b")
 """Placeholders, and commands of the script of a checkout."""
 
 
-def shown(text: str) -> Iterator[tuple[int, str, bool]]:
+def page_commands(text: str) -> Iterator[tuple[int, str, bool]]:
     """Return the line numbers of a page's commands, their arguments after `qoslab`, and whether the site runs them."""
     lines = iter(enumerate(text.splitlines(), 1))
     language: str | None = None
@@ -49,7 +49,7 @@ def shown(text: str) -> Iterator[tuple[int, str, bool]]:
             yield number, command, language == "console" and line.startswith("$ ")
 
 
-def words_of(command: str) -> list[str]:
+def command_words(command: str) -> list[str]:
     """Return the words of a command, without other shell syntax."""
     words = shlex.split(command, comments=True)
     ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", "<", ">", ">>", "2>&1", "&")]
@@ -58,9 +58,9 @@ def words_of(command: str) -> list[str]:
 
 def commands(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line numbers and words of the commands without placeholders."""
-    for number, command, _ in shown(text):
+    for number, command, _ in page_commands(text):
         if not _LEFT_OUT.search(command.partition("  ")[0]):
-            yield number, words_of(command)
+            yield number, command_words(command)
 
 
 def complaint(words: list[str]) -> str:
@@ -81,11 +81,11 @@ def complaint(words: list[str]) -> str:
     return ""
 
 
-def not_run(page: str, text: str) -> list[str]:
+def unexcused_commands(page: str, text: str) -> list[str]:
     """Return the commands of a page that the site does not run without an excuse."""
     if page in EXCUSED:
         return []
-    left = [command for _, command, runs in shown(text) if not (runs and page.startswith("docs/"))]
+    left = [command for _, command, runs in page_commands(text) if not (runs and page.startswith("docs/"))]
     excused = [start for where, start in EXCUSED_COMMANDS if where == page]
     return [command for command in left if not command.startswith(tuple(excused))]
 
@@ -97,14 +97,14 @@ def test_documented_commands_exist() -> None:
 
 def test_commands_are_run_when_the_site_is_built_or_excused() -> None:
     left = {str(page.relative_to(TOP)): page.read_text(encoding="utf-8") for page in PAGES}
-    assert [f"{page}: {command}" for page, text in left.items() for command in not_run(page, text)] == []
+    assert [f"{page}: {command}" for page, text in left.items() for command in unexcused_commands(page, text)] == []
 
 
 def test_exemption_of_a_removed_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     excused = [*((page, "") for page in EXCUSED), *EXCUSED_COMMANDS]
     monkeypatch.setattr(f"{__name__}.EXCUSED", {})
     monkeypatch.setattr(f"{__name__}.EXCUSED_COMMANDS", {})
-    left = {page: not_run(page, (TOP / page).read_text(encoding="utf-8")) for page, _ in excused}
+    left = {page: unexcused_commands(page, (TOP / page).read_text(encoding="utf-8")) for page, _ in excused}
     assert [(page, start) for page, start in excused if not any(each.startswith(start) for each in left[page])] == []
 
 
@@ -119,7 +119,7 @@ def test_commands_outside_console_blocks_are_found() -> None:
         "    qoslab run a\n```console\n$ qoslab run b \\\n --jobs 4 | tail\n$ A=1 qoslab run c\n    qoslab run d\n```\n"
         "```text\n$ qoslab run e\n```\n    ./qoslab run […]\n"
     )
-    assert [(number, words_of(command), runs) for number, command, runs in shown(text)] == [
+    assert [(number, command_words(command), runs) for number, command, runs in page_commands(text)] == [
         (1, ["run", "a"], False),
         (3, ["run", "b", "--jobs", "4"], True),
         (5, ["run", "c"], True),
@@ -127,5 +127,5 @@ def test_commands_outside_console_blocks_are_found() -> None:
         (9, ["run", "e"], False),
         (11, ["run", "[…]"], False),
     ]
-    assert not_run("docs/x.md", text) == ["run a", "run d", "run e", "run […]"]
-    assert len(not_run("SECURITY.md", text)) == 6
+    assert unexcused_commands("docs/x.md", text) == ["run a", "run d", "run e", "run […]"]
+    assert len(unexcused_commands("SECURITY.md", text)) == 6

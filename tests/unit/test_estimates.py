@@ -74,12 +74,12 @@ def test_value_with_a_large_error_is_omitted() -> None:
         and value_if_precise(Missing("why"), lambda: "R1 A") == "why"
     )
     assert value_if_precise(Estimate(100, 6), lambda: "R1 A") == Missing(
-        "R1 A: its readings only show that it is between 94 and 106"
+        "R1 A: the readings only show a value between 94 and 106"
     )
     # There is no less than nothing.
     assert value_if_precise(Estimate(10, 20), lambda: "R1 A") == Missing(
-        "R1 A: its readings only show that it is between 0 and 30"
+        "R1 A: the readings only show a value between 0 and 30"
     )
     assert value_if_precise(Estimate(0.5, 0.2), lambda: "R1 A") == Missing(
-        "R1 A: its readings only show that it is between 0.3 and 0.7"
+        "R1 A: the readings only show a value between 0.3 and 0.7"
     )

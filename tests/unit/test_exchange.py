@@ -30,7 +30,7 @@ from qoslab.results.verify import verify
 
 
 @pytest.fixture(scope="module")
-def request_(tmp_path_factory: pytest.TempPathFactory) -> ExportRequest:
+def export_request(tmp_path_factory: pytest.TempPathFactory) -> ExportRequest:
     folder = sample_run.make_run(tmp_path_factory.mktemp("runs"))
     return ExportRequest(folder, analyse(folder), "CC-BY-4.0", ("Ada Lovelace <0000-0002-1825-0097>", "A. Nother"))
 
@@ -41,8 +41,8 @@ def test_command_line_knows_all_formats() -> None:
     assert FORMS_READ == FORMS
 
 
-def test_csv_has_every_row_and_its_units(request_: ExportRequest, tmp_path: Path) -> None:
-    folder = write_export(EXPORTS["csv"], request_, tmp_path / "out")
+def test_csv_has_every_row_and_its_units(export_request: ExportRequest, tmp_path: Path) -> None:
+    folder = write_export(EXPORTS["csv"], export_request, tmp_path / "out")
     package = json.loads((folder / "datapackage.json").read_text())
     assert package["licenses"] == [{"name": "CC-BY-4.0"}]
     assert package["contributors"] == [
@@ -52,7 +52,7 @@ def test_csv_has_every_row_and_its_units(request_: ExportRequest, tmp_path: Path
     named = {resource["path"]: resource for resource in package["resources"]}
     assert {path.name for path in folder.iterdir()} == {*named, "datapackage.json"}
     flows = pd.read_csv(folder / "flows.csv")
-    mine = tables.read_table(request_.folder, "flows")
+    mine = tables.read_table(export_request.folder, "flows")
     assert flows["bytes"].tolist() == mine["bytes"].tolist()
     fields = {field["name"]: field for field in named["flows.csv"]["schema"]["fields"]}
     assert list(fields) == list(flows.columns)
@@ -64,20 +64,20 @@ def test_csv_has_every_row_and_its_units(request_: ExportRequest, tmp_path: Path
     }
 
 
-def test_parquet_has_units(request_: ExportRequest, tmp_path: Path) -> None:
-    folder = write_export(EXPORTS["parquet"], request_, tmp_path / "out")
+def test_parquet_has_units(export_request: ExportRequest, tmp_path: Path) -> None:
+    folder = write_export(EXPORTS["parquet"], export_request, tmp_path / "out")
     table = pq.read_table(folder / "flows.parquet")
     assert table.schema.field("goodput_bps").metadata == {b"unit": b"b/s"}
-    assert table.num_rows == len(tables.read_table(request_.folder, "flows"))
+    assert table.num_rows == len(tables.read_table(export_request.folder, "flows"))
 
 
-def _flent_files(request_: ExportRequest, to: Path) -> dict[str, dict[str, Any]]:
-    folder = write_export(EXPORTS["flent"], request_, to)
+def _flent_files(export_request: ExportRequest, to: Path) -> dict[str, dict[str, Any]]:
+    folder = write_export(EXPORTS["flent"], export_request, to)
     return {file.name: json.loads(gzip.decompress(file.read_bytes())) for file in folder.iterdir()}
 
 
-def test_flent_export_has_each_cell(request_: ExportRequest, tmp_path: Path) -> None:
-    files = _flent_files(request_, tmp_path / "out")
+def test_flent_export_has_each_cell(export_request: ExportRequest, tmp_path: Path) -> None:
+    files = _flent_files(export_request, tmp_path / "out")
     assert set(files) == {"policing-vs-shaping-policed-1.flent.gz", "policing-vs-shaping-shaped-1.flent.gz"}
     policed = files["policing-vs-shaping-policed-1.flent.gz"]
     assert policed["version"] == 4 and policed["metadata"]["NAME"] == "tcp_nup"
@@ -85,7 +85,7 @@ def test_flent_export_has_each_cell(request_: ExportRequest, tmp_path: Path) -> 
     assert len(uploads) == 4 == int(policed["metadata"]["TEST_PARAMETERS"]["upload_streams"])
     steps = len(policed["x_values"])
     assert all(len(values) == steps for values in policed["results"].values())
-    intervals = tables.read_table(request_.folder, "intervals")
+    intervals = tables.read_table(export_request.folder, "intervals")
     first = intervals[(intervals["cell"] == "policed/1") & (intervals["stream"] == 1)]
     assert [point["val"] for point in policed["raw_values"]["TCP upload::1"]] == pytest.approx(
         (first["bps"] / 1e6).tolist(), abs=1e-6
@@ -100,9 +100,9 @@ def test_flent_export_has_each_cell(request_: ExportRequest, tmp_path: Path) -> 
     "given, version", [(([6], None), 6), (([None], None), 4), (([4], [6]), 6), (([4, 6], None), None)]
 )
 def test_flent_export_has_the_ip_version(
-    request_: ExportRequest, tmp_path: Path, given: tuple[list[int | None], list[int] | None], version: int | None
+    export_request: ExportRequest, tmp_path: Path, given: tuple[list[int | None], list[int] | None], version: int | None
 ) -> None:
-    run = RunFolder(Path(shutil.copytree(request_.folder.path, tmp_path / "run")))
+    run = RunFolder(Path(shutil.copytree(export_request.folder.path, tmp_path / "run")))
     flows = [
         None
         if families is None
@@ -122,28 +122,28 @@ def test_flent_export_has_the_ip_version(
     cell.experiment_file.write_text(json.dumps(content))
     rows = [
         table[table["cell"] == cell.name]
-        for table in (tables.read_table(request_.folder, name) for name in ("intervals", "flows"))
+        for table in (tables.read_table(export_request.folder, name) for name in ("intervals", "flows"))
     ]
     summary = next(each for each in manifest.cells if each.name == cell.name)
     assert build_data_file(manifest, summary, cell.files(), *rows)["metadata"]["IP_VERSION"] == version
 
 
-def test_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: Path) -> None:
-    folder = write_export(EXPORTS["flent"], request_, tmp_path / "out")
+def test_export_to_flent_can_be_imported(export_request: ExportRequest, tmp_path: Path) -> None:
+    folder = write_export(EXPORTS["flent"], export_request, tmp_path / "out")
     back = read_foreign(folder / "policing-vs-shaping-policed-1.flent.gz")
     assert len(back.rows["flows"]) == 4
-    flows = tables.read_table(request_.folder, "flows")
+    flows = tables.read_table(export_request.folder, "flows")
     sent = flows[flows["cell"] == "policed/1"]["goodput_bps"].sum()
     # At the steps of a second of a test of four: the ends of the series are left out.
     assert sum(float(str(row["goodput_bps"])) for row in back.rows["flows"]) == pytest.approx(sent, rel=0.15)
 
 
-def test_ro_crate_is_a_run_and_its_damage_is_detected(request_: ExportRequest, tmp_path: Path) -> None:
-    notes = request_.folder.path / "my notes: 100 % ä?#.txt"
+def test_ro_crate_is_a_run_and_its_damage_is_detected(export_request: ExportRequest, tmp_path: Path) -> None:
+    notes = export_request.folder.path / "my notes: 100 % ä?#.txt"
     notes.write_text("none\n")
-    lock = request_.folder.path / ".lock"
+    lock = export_request.folder.path / ".lock"
     lock.touch()
-    file = write_export(EXPORTS["ro-crate"], request_, tmp_path / "run.crate.zip")
+    file = write_export(EXPORTS["ro-crate"], export_request, tmp_path / "run.crate.zip")
     notes.unlink()
     lock.unlink()
     with zipfile.ZipFile(file) as archive:
@@ -183,27 +183,35 @@ def test_ro_crate_is_a_run_and_its_damage_is_detected(request_: ExportRequest, t
     assert [each.split()[0] for each in named] == ["extra.txt", "restore/extra.txt"]
 
 
-def test_export_of_the_same_run_is_identical(request_: ExportRequest, tmp_path: Path) -> None:
-    first, second = (write_export(EXPORTS["ro-crate"], request_, tmp_path / name) for name in ("one.zip", "two.zip"))
+def test_export_of_the_same_run_is_identical(export_request: ExportRequest, tmp_path: Path) -> None:
+    first, second = (
+        write_export(EXPORTS["ro-crate"], export_request, tmp_path / name) for name in ("one.zip", "two.zip")
+    )
     assert first.read_bytes() == second.read_bytes()
-    assert _flent_files(request_, tmp_path / "one") == _flent_files(request_, tmp_path / "two")
+    assert _flent_files(export_request, tmp_path / "one") == _flent_files(export_request, tmp_path / "two")
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_export_overwrites_nothing_and_leaves_no_partial_file(
-    request_: ExportRequest, tmp_path: Path, form: str
+    export_request: ExportRequest, tmp_path: Path, form: str
 ) -> None:
     (tmp_path / "there").write_text("mine")
     with pytest.raises(UserError, match="found an existing file"):
-        write_export(EXPORTS[form], request_, tmp_path / "there")
+        write_export(EXPORTS[form], export_request, tmp_path / "there")
     assert (tmp_path / "there").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_invalid_licence_or_author_is_refused(request_: ExportRequest, tmp_path: Path, form: str) -> None:
+def test_invalid_licence_or_author_is_refused(export_request: ExportRequest, tmp_path: Path, form: str) -> None:
     for bad, text in (
-        (ExportRequest(request_.folder, request_.outcome, "do what you like"), "expected an SPDX identifier"),
-        (ExportRequest(request_.folder, request_.outcome, "", ("Ada <ada@example.org>",)), 'expected "NAME"'),
+        (
+            ExportRequest(export_request.folder, export_request.outcome, "do what you like"),
+            "expected an SPDX identifier",
+        ),
+        (
+            ExportRequest(export_request.folder, export_request.outcome, "", ("Ada <ada@example.org>",)),
+            'expected "NAME"',
+        ),
     ):
         with pytest.raises(UserError, match=text):
             write_export(EXPORTS[form], bad, tmp_path / "bad.zip")
@@ -213,7 +221,7 @@ def test_invalid_licence_or_author_is_refused(request_: ExportRequest, tmp_path:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("words", [("--licence", "do what you like"), ("--author", "Ada <ada@example.org>")])
 def test_licence_is_refused_for_formats_without_one(
-    request_: ExportRequest,
+    export_request: ExportRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -221,7 +229,7 @@ def test_licence_is_refused_for_formats_without_one(
     words: tuple[str, str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["export", str(request_.folder.path), "--format", form, *words]) == 2
+    assert main(["export", str(export_request.folder.path), "--format", form, *words]) == 2
     output = capsys.readouterr().err
     if form in FORMATS_WITH_LICENCE:
         assert f'{words[0]}: found "{words[1]}", expected ' in output
@@ -232,10 +240,10 @@ def test_licence_is_refused_for_formats_without_one(
 
 @pytest.mark.long
 def test_figures_are_drawn_in_all_formats(
-    request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    export_request: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run = str(request_.folder.path)
+    run = str(export_request.folder.path)
     assert main(["figure", run, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert "goodput.sum" in listed["metrics"]
@@ -276,7 +284,7 @@ def test_figures_are_drawn_in_all_formats(
     ],
 )
 def test_impossible_figures_are_refused(
-    request_: ExportRequest,
+    export_request: ExportRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -284,17 +292,17 @@ def test_impossible_figures_are_refused(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["figure", str(request_.folder.path), *words]) == 2
+    assert main(["figure", str(export_request.folder.path), *words]) == 2
     assert message in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("pdflatex") is not None, reason="there is LaTeX here")
 def test_pgf_needs_latex(
-    request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    export_request: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["figure", str(request_.folder.path), "goodput.sum", "--format", "pgf"]) == 2
+    assert main(["figure", str(export_request.folder.path), "goodput.sum", "--format", "pgf"]) == 2
     assert "found no pdflatex" in capsys.readouterr().err
 
 
@@ -308,7 +316,7 @@ exit 1
 
 @pytest.mark.long
 def test_latex_that_lacks_a_package_is_named(
-    request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    export_request: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bin").mkdir()
@@ -316,7 +324,7 @@ def test_latex_that_lacks_a_package_is_named(
     latex.write_text(BROKEN_LATEX)
     latex.chmod(0o755)
     monkeypatch.setenv("PATH", f"{latex.parent}:/usr/bin:/bin")
-    assert main(["figure", str(request_.folder.path), "goodput.sum", "--kind", "box", "--format", "pgf"]) == 2
+    assert main(["figure", str(export_request.folder.path), "goodput.sum", "--kind", "box", "--format", "pgf"]) == 2
     output = capsys.readouterr().err
     assert "ended with an error: ! LaTeX Error: File `pgf.sty' not found." in output and "texlive-pictures" in output
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]

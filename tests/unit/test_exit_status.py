@@ -14,7 +14,7 @@ from qoslab import errors
 from qoslab.errors import find_shortage
 
 
-def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
+def run_qoslab(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
     """Return a finished `qoslab`; `shell` redirects and limits it."""
     command = ["bash", "-c", shell, "bash", sys.executable, "-P", "-m", "qoslab", *arguments]
     # Buffered, regardless of the caller's environment: buffered output that cannot be written fails last.
@@ -25,7 +25,7 @@ def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess
 
 
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copied_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Provide a copy of the package without compiled files, which `ended` starts."""
     package = Path(errors.__file__).parent
     shutil.copytree(package, tmp_path / "qoslab", ignore=shutil.ignore_patterns("__pycache__"))
@@ -35,28 +35,28 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.long
-def test_file_size_limit_truncates_no_compiled_file(copied: Path) -> None:
-    assert ended(copied, "list").returncode == 0
-    written = {path: path.stat().st_size for path in copied.rglob("cli/__pycache__/*.pyc")}
+def test_file_size_limit_truncates_no_compiled_file(copied_package: Path) -> None:
+    assert run_qoslab(copied_package, "list").returncode == 0
+    written = {path: path.stat().st_size for path in copied_package.rglob("cli/__pycache__/*.pyc")}
     assert written
     for path in written:
         path.unlink()
-    assert ended(copied, "list", shell='ulimit -f 8; exec "$@"').returncode == 0
-    assert not list(copied.rglob("cli/__pycache__/*.pyc"))
-    assert ended(copied, "list").returncode == 0
+    assert run_qoslab(copied_package, "list", shell='ulimit -f 8; exec "$@"').returncode == 0
+    assert not list(copied_package.rglob("cli/__pycache__/*.pyc"))
+    assert run_qoslab(copied_package, "list").returncode == 0
 
 
-def test_truncated_compiled_file_is_named_and_removed(copied: Path) -> None:
-    assert ended(copied, "list").returncode == 0
-    (file,) = copied.rglob("cli/__pycache__/listing.*.pyc")
+def test_truncated_compiled_file_is_named_and_removed(copied_package: Path) -> None:
+    assert run_qoslab(copied_package, "list").returncode == 0
+    (file,) = copied_package.rglob("cli/__pycache__/listing.*.pyc")
     os.truncate(file, 600)
-    found = ended(copied, "list")
+    found = run_qoslab(copied_package, "list")
     assert (found.returncode, file.exists()) == (2, False)
     assert (
         f"found {file} truncated, possibly because of a full disk" in found.stderr
         and "run the command again" in found.stderr
     )
-    assert ended(copied, "list").returncode == 0
+    assert run_qoslab(copied_package, "list").returncode == 0
 
 
 @pytest.mark.sample(9)
@@ -65,7 +65,7 @@ def test_truncated_compiled_file_is_named_and_removed(copied: Path) -> None:
 def test_unprintable_output_is_not_reported_as_a_verdict(
     tmp_path: Path, redirection: str, arguments: tuple[str, ...]
 ) -> None:
-    found = ended(tmp_path, *arguments, shell=f'exec "$@" {redirection}')
+    found = run_qoslab(tmp_path, *arguments, shell=f'exec "$@" {redirection}')
     stdout_alone_matters = arguments == ("schema",) and redirection == "2>/dev/full"
     assert found.returncode == (0 if stdout_alone_matters else 2), found.stderr
     if arguments == ("schema",) and redirection == ">/dev/full":

@@ -89,7 +89,7 @@ interface FastEthernet0/1
 """
 
 
-def texts_of(file: Path) -> tuple[Experiment, dict[str, str]]:
+def first_cell_configurations(file: Path) -> tuple[Experiment, dict[str, str]]:
     """Return the first cell of an experiment file and its configurations."""
     sweep = load_sweep(file)
     experiment = make_plan(sweep).cells[0].experiment
@@ -97,12 +97,12 @@ def texts_of(file: Path) -> tuple[Experiment, dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> CellFiles:
+def simulated_cell(tmp_path_factory: pytest.TempPathFactory) -> CellFiles:
     """A cell as a simulated run leaves it, with its capture."""
     folder = tmp_path_factory.mktemp("loaded")
     (folder / "loaded.yml").write_text(LOADED, encoding="utf-8")
     (folder / "loaded.ios.j2").write_text(TEMPLATE, encoding="utf-8")
-    experiment, texts = texts_of(folder / "loaded.yml")
+    experiment, texts = first_cell_configurations(folder / "loaded.yml")
     cell = Cell(folder / "cell", CellIdentity("only", (), 1))
     cell.write_experiment(experiment)
     cell.write(cell.configuration("R1.ios"), texts["R1"])
@@ -135,8 +135,8 @@ def step(found: Trace, kind: str) -> dict[str, Any]:
     return next(each for each in found.as_dict()["steps"] if each["kind"] == kind)
 
 
-def test_full_queue_drops_with_its_limit(loaded: CellFiles) -> None:
-    subject = run_subject(loaded, "R1", "run")
+def test_full_queue_drops_with_its_limit(simulated_cell: CellFiles) -> None:
+    subject = run_subject(simulated_cell, "R1", "run")
     found = [during(subject, 5001, at_ms) for at_ms in range(2000, 2100, 10)]
     for each in found:
         depth = step(each, "queue")["depth_packets"]
@@ -149,8 +149,8 @@ def test_full_queue_drops_with_its_limit(loaded: CellFiles) -> None:
     assert "queue-limit 9" in [line["text"] for line in step(drops[0], "verdict")["lines"]]
 
 
-def test_wred_drops_with_its_line_and_depth(loaded: CellFiles) -> None:
-    subject = run_subject(loaded, "R1", "run")
+def test_wred_drops_with_its_line_and_depth(simulated_cell: CellFiles) -> None:
+    subject = run_subject(simulated_cell, "R1", "run")
     found = [during(subject, 5002, at_ms) for at_ms in range(1500, 2500, 50)]
     drops = [each for each in found if each.reason in ("random", "random_tail")]
     assert drops
@@ -158,8 +158,8 @@ def test_wred_drops_with_its_line_and_depth(loaded: CellFiles) -> None:
     assert [line["text"] for line in step(drops[0], "verdict")["lines"]] == ["random-detect"]
 
 
-def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: CellFiles) -> None:
-    found = [during(run_subject(loaded, "R1", "run"), 5003, at_ms, 228) for at_ms in range(2000, 2100, 10)]
+def test_priority_class_above_its_rate_is_dropped_under_congestion(simulated_cell: CellFiles) -> None:
+    found = [during(run_subject(simulated_cell, "R1", "run"), 5003, at_ms, 228) for at_ms in range(2000, 2100, 10)]
     drops = [each for each in found if each.reason == "priority"]
     assert drops
     bucket = step(drops[0], "priority")
@@ -167,15 +167,15 @@ def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: CellF
     assert step(drops[0], "verdict")["lines"][0]["text"] == "priority 100"
 
 
-def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: CellFiles) -> None:
-    found = read_captured_packet("client:50", loaded)
+def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(simulated_cell: CellFiles) -> None:
+    found = read_captured_packet("client:50", simulated_cell)
     packet = found.packet
     assert (packet.protocol, str(packet.source), str(packet.destination)) == (UDP, "10.0.0.10", "10.0.20.10")
     assert packet.destination_port in (5001, 5002, 5003)
     assert found.time_ns is not None and 0 < found.time_ns < 3 * 10**9
-    of_file = read_captured_packet(f"{loaded.capture('client')}:50", None)
+    of_file = read_captured_packet(f"{simulated_cell.capture('client')}:50", None)
     assert (of_file.packet, of_file.time_ns) == (packet, None)
-    subject = run_subject(loaded, "R1", "run")
+    subject = run_subject(simulated_cell, "R1", "run")
     came = find_arrival(subject, found)
     assert came is not None and came.interface == "FastEthernet0/0"
     # The frame is on the line of 100 Mb/s: at most a full one before it, and itself.
@@ -185,15 +185,15 @@ def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: 
     assert find_arrival(subject, replace(found, identity=1)) is None
 
 
-def test_same_question_has_the_same_answer(loaded: CellFiles) -> None:
-    subject = run_subject(loaded, "R1", "run")
+def test_same_question_has_the_same_answer(simulated_cell: CellFiles) -> None:
+    subject = run_subject(simulated_cell, "R1", "run")
     assert during(subject, 5001, 2345) == during(subject, 5001, 2345)
 
 
 @cache
 def shipped_experiment(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
     """Return an experiment with the first router next to a sending host."""
-    experiment, texts = texts_of(file)
+    experiment, texts = first_cell_configurations(file)
     routers = set(router_names(experiment.topology))
     sources = {flow.source for flow in experiment.arm_flows(experiment.arms[0])}
     ends = [[end.node for end in link.ends] for link in experiment.topology.links]

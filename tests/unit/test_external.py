@@ -61,7 +61,7 @@ def test_unknown_lab_has_suggestions(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--jobs", "2"], "found --jobs 2 for the lab of an inventory, expected 1: it exists only once"),
+        (["--jobs", "2"], "found --jobs 2 for the lab of an inventory, expected 1: there is only one such lab"),
         (["--scheduler", "local"], "found --scheduler for the lab of an inventory, expected neither"),
     ],
 )

@@ -86,7 +86,7 @@ def newest_run_folder(folder: Path) -> Path | None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def complete_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a run without a fault."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
@@ -109,7 +109,7 @@ def read_raw(run: Path) -> dict[str, str]:
     return found
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+def fail_disk_changes_from(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Make the `number`-th change of the disk fail, and all later ones; a file is half written then."""
     made: list[str] = []
 
@@ -130,11 +130,11 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     return made
 
 
-def assert_nothing_half_written(run: Path | None, whole: Path) -> None:
+def assert_files_are_complete(run: Path | None, complete_run: Path) -> None:
     """Check that every final name has complete content and that no draft is left except after a failed rename."""
     if run is None:
         return
-    known = {path.relative_to(whole).as_posix(): path for path in whole.rglob("*") if path.is_file()}
+    known = {path.relative_to(complete_run).as_posix(): path for path in complete_run.rglob("*") if path.is_file()}
     for path in (path for path in run.rglob("*") if path.is_file()):
         name = path.relative_to(run).as_posix()
         assert name in known, name
@@ -144,9 +144,9 @@ def assert_nothing_half_written(run: Path | None, whole: Path) -> None:
             assert path.read_bytes() == EXPERIMENT.read_bytes()
 
 
-def changes_of_a_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def disk_changes_of_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     with monkeypatch.context() as patch:
-        made = fail_at(patch, 10**9)
+        made = fail_disk_changes_from(patch, 10**9)
         status = main(RUN)
         assert status == status_of(newest_run(Path())) in (0, 1)
     shutil.rmtree("runs")
@@ -154,9 +154,9 @@ def changes_of_a_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_every_write_of_a_run_may_fail(
-    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    complete_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    made = changes_of_a_run(monkeypatch)
+    made = disk_changes_of_run(monkeypatch)
     derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
     assert derived > 60, made
     # Files are written in four steps: with odd distances the sample meets each step. All tables are written alike.
@@ -164,30 +164,30 @@ def test_every_write_of_a_run_may_fail(
     resumed = 0
     for position, number in enumerate(numbers):
         with monkeypatch.context() as patch:
-            fail_at(patch, number)
+            fail_disk_changes_from(patch, number)
             status = main(RUN)
         output = capsys.readouterr().err
         assert status == 2, (made[number - 1], output)
         assert "cannot be written, the disk is full (No space left on device)" in output, made[number - 1]
         assert "Traceback" not in output
-        assert_nothing_half_written(run := newest_run_folder(tmp_path), whole)
+        assert_files_are_complete(run := newest_run_folder(tmp_path), complete_run)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
             if position % value_by_level(short=4, long=RESUMED) == 0:
                 assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), made[number - 1]
-                assert sorted(read_raw(run).values()) == sorted(read_raw(whole).values()), made[number - 1]
+                assert sorted(read_raw(run).values()) == sorted(read_raw(complete_run).values()), made[number - 1]
                 resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
     assert resumed >= value_by_level(short=1, long=5)
     # The last one says to those who watch that the run is over, and decides nothing.
     assert made[-1].endswith(PROGRESS)
     with monkeypatch.context() as patch:
-        fail_at(patch, len(made))
+        fail_disk_changes_from(patch, len(made))
         assert main(RUN) == status_of(newest_run(Path())) in (0, 1)
     assert main(["verify", str(newest_run_folder(tmp_path))]) == 0
 
 
-def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_write_of_a_cell_may_fail(complete_run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let a write fail: the process that simulates a cell returns the error that the user has to fix, and no cell."""
     (key,) = {key for key in FakeWorkers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []
@@ -197,12 +197,12 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
     status = main(RUN)
     assert status == status_of(newest_run(Path())) in (0, 1)
     with monkeypatch.context() as patch:
-        made = fail_at(patch, 10**9)
+        made = fail_disk_changes_from(patch, 10**9)
         assert "record" in remote_worker.run_cell(sent[0])
     assert len(made) > 15
     for number in range(1, len(made) + 1, every_nth(5)):
         with monkeypatch.context() as patch:
-            fail_at(patch, number)
+            fail_disk_changes_from(patch, number)
             reply = remote_worker.run_cell(sent[0])
         assert set(reply) == {"error"}, made[number - 1]
         assert "cannot be written, the disk is full" in reply["error"][0]
@@ -280,7 +280,7 @@ class PowerLoss:
 @pytest.mark.parametrize("names", [False, True], ids=["what was synced", "and names of empty files"])
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
 def test_power_loss_at_any_time_leaves_a_readable_run(
-    whole: Path,
+    complete_run: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -317,7 +317,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
             continue
         assert verify(RunFolder(run)).damage == [], state.name
         kept = read_raw(run)
-        assert kept in ({}, read_raw(whole)), state.name
+        assert kept in ({}, read_raw(complete_run)), state.name
         complete += bool(kept)
         if (run / "manifest.json").exists():
             assert kept and RunFolder(run).open().damaged == {}
@@ -332,7 +332,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
         assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1)
         assert ("1 of 1 cells are already complete" in capsys.readouterr().err) == was_there
         assert main(["verify", str(run)]) == 0
-        assert set(read_raw(run).values()) == set(read_raw(whole).values())
+        assert set(read_raw(run).values()) == set(read_raw(complete_run).values())
 
 
 def kill_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -> None:
@@ -366,7 +366,11 @@ def kill_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
 def test_run_may_be_killed_at_any_write(
-    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
+    complete_run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: list[str],
 ) -> None:
     """Kill a run at any write: no written data is lost, but a file may be truncated, under its final name."""
     left = tmp_path / "left"
@@ -387,19 +391,19 @@ def test_run_may_be_killed_at_any_write(
         assert found.damage == [], state.name
         kept = read_raw(run)
         # A cell has its record whole, or none; those without are named for what they are.
-        assert kept in ({}, read_raw(whole)), state.name
+        assert kept in ({}, read_raw(complete_run)), state.name
         if number % resumed == 0:
             monkeypatch.chdir(state)
             capsys.readouterr()
             assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), state.name
             assert ("1 of 1 cells are already complete" in capsys.readouterr().err) == bool(kept), state.name
             assert verify(RunFolder(run)).damage == [], state.name
-            assert set(read_raw(run).values()) == set(read_raw(whole).values()), state.name
+            assert set(read_raw(run).values()) == set(read_raw(complete_run).values()), state.name
 
 
-def test_truncated_record_is_not_a_valid_cell(whole: Path, tmp_path: Path) -> None:
+def test_truncated_record_is_not_a_valid_cell(complete_run: Path, tmp_path: Path) -> None:
     """Truncate a record: counters of a lab in real time are appended to a file that already has its name."""
-    run = Path(shutil.copytree(whole, tmp_path / whole.name))
+    run = Path(shutil.copytree(complete_run, tmp_path / complete_run.name))
     (cell,) = cells_of(RunFolder(run))
     cell.append_counters("R1", {"ok": True})
     assert find_damage(cell.path)[0].startswith("counters/R1.jsonl: ")

@@ -440,4 +440,4 @@ def test_many_columns_have_no_default_metrics(tmp_path: Path) -> None:
     metrics = tables.read_table(RunFolder(folder), "metrics")
     assert not metrics["metric"].str.contains("(", regex=False).any()
     note = json.loads((folder / "import.json").read_text())["files"][0]["notes"][-1]
-    assert note == "it has 60 rates; above 50, metrics of single rates are left out"
+    assert note == "it has 60 rates; above 50, metrics of individual rates are left out"

@@ -30,7 +30,7 @@ OF_PROJECTS = ["project/.gitlab-ci.yml", "project/.github/workflows/qos.yml", "p
 
 
 @pytest.fixture(scope="module")
-def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def analysed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide an analysed run, below the folder of all runs."""
     folder = sample_run.make_run(tmp_path_factory.mktemp("analysed"))
     analyse(folder)
@@ -38,9 +38,9 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(analysed: Path, tmp_path: Path) -> RunFolder:
-    shutil.copytree(analysed.parents[1], tmp_path / "runs", symlinks=True)
-    return RunFolder(tmp_path / "runs" / analysed.parent.name / analysed.name)
+def run(analysed_run: Path, tmp_path: Path) -> RunFolder:
+    shutil.copytree(analysed_run.parents[1], tmp_path / "runs", symlinks=True)
+    return RunFolder(tmp_path / "runs" / analysed_run.parent.name / analysed_run.name)
 
 
 def test_each_expected_value_is_a_test_case(run: RunFolder) -> None:

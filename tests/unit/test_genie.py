@@ -22,14 +22,14 @@ def read(name: str) -> str:
     return (RECORDED / f"{name}.txt").read_text()
 
 
-def class_of(parsed: dict[str, Any], interface: str, direction: str, policy: str, name: str) -> dict[str, Any]:
+def find_class(parsed: dict[str, Any], interface: str, direction: str, policy: str, name: str) -> dict[str, Any]:
     found: dict[str, Any] = parsed[interface]["service_policy"][direction]["policy_name"][policy]["class_map"][name]
     return found
 
 
 @pytest.mark.parametrize("form", ["classic", "flattened"])
 def test_policer_of_the_article_is_reproduced(form: str) -> None:
-    found = class_of(
+    found = find_class(
         parse_policy_map_interface(read(f"police.{form}")), "FastEthernet0/1", "output", "Police", "class-default"
     )
     assert found == {
@@ -49,7 +49,7 @@ def test_policer_of_the_article_is_reproduced(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["classic", "flattened"])
 def test_shaper_of_the_article_is_reproduced(form: str) -> None:
-    found = class_of(
+    found = find_class(
         parse_policy_map_interface(read(f"shape.{form}")), "FastEthernet0/1", "output", "Shape", "class-default"
     )
     assert found["traffic_shaping"] == {
@@ -77,7 +77,7 @@ def test_shaper_of_the_article_is_reproduced(form: str) -> None:
 
 def test_peak_shaper_is_recognised_by_its_two_rates() -> None:
     text = read("shape.classic").replace("1000000/1000000", "2000000/1000000")
-    found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
+    found = find_class(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
     assert (found["shape_type"], found["target_shape_rate"], found["shape_cir_bps"]) == ("peak", 2000000, 1000000)
 
 
@@ -99,14 +99,14 @@ def test_overhead_accounting_is_read_below_shape_and_bandwidth() -> None:
       bandwidth remaining ratio 1
       Overhead Accounting enabled
 """
-    found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
+    found = find_class(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
     assert found["overhead_accounting"] == "enabled"
     assert "unrecognised" not in found
 
 
 def test_nested_policies_are_parsed_in_both_directions() -> None:
     parsed = parse_policy_map_interface(read("nested.classic"))
-    voice = class_of(parsed, "Serial0/1/0", "input", "Mark", "Voice")
+    voice = find_class(parsed, "Serial0/1/0", "input", "Mark", "Voice")
     assert voice["match_stats"]["access-group 101"] == {
         "packets": 3,
         "bytes": 600,
@@ -115,7 +115,7 @@ def test_nested_policies_are_parsed_in_both_directions() -> None:
     assert voice["packets"] == 12
     assert voice["qos_set"] == {"ip precedence": {"5": {"packets_marked": 12}}}
 
-    bulk = class_of(parsed, "Serial0/1/0", "output", "Parent", "Bulk")
+    bulk = find_class(parsed, "Serial0/1/0", "output", "Parent", "Bulk")
     assert bulk["police"]["violated"] == {"packets": 500, "bytes": 300000, "bps": 56000, "actions": {"drop": True}}
     assert bulk["police"]["conformed"]["actions"] == {"set_prec_transmit": "1"}
     assert (bulk["police"]["pir_bps"], bulk["police"]["pir_be_bytes"]) == (512000, 16000)
@@ -123,13 +123,13 @@ def test_nested_policies_are_parsed_in_both_directions() -> None:
     assert (child["Inner"]["bandwidth_kbps"], child["Inner"]["queue_depth"]) == (128, 4)
     assert (child["class-default"]["maximum_hashed_queues"], child["class-default"]["total_drops"]) == (256, 400)
     # the class after the nested policy belongs to the outer one again
-    assert class_of(parsed, "Serial0/1/0", "output", "Parent", "class-default")["packets"] == 7
+    assert find_class(parsed, "Serial0/1/0", "output", "Parent", "class-default")["packets"] == 7
     assert "unrecognised" not in str(parsed)
 
 
 def test_unknown_line_is_shown_not_dropped() -> None:
     text = read("police.classic") + "      weighing of anchors 17\n"
-    found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Police", "class-default")
+    found = find_class(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Police", "class-default")
     assert found["unrecognised"] == ["weighing of anchors 17"]
 
 
@@ -176,7 +176,7 @@ def test_parser_accepts_all_forms_of_the_command() -> None:
     for command in ("show policy-map interface FastEthernet0/1", "show policy-map interface FastEthernet0/1 output"):
         parsed = parse("ios", command, read("shape.classic")).parsed
         assert parsed is not None
-        assert class_of(parsed, "FastEthernet0/1", "output", "Shape", "class-default")["queue_depth"] == 69
+        assert find_class(parsed, "FastEthernet0/1", "output", "Shape", "class-default")["queue_depth"] == 69
 
 
 def test_unparsed_output_has_a_reason() -> None:

@@ -39,7 +39,7 @@ def tool(folder: Path, name: str, text: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def skip_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the manual pages, which tests/wheel and test_sdist.py build."""
     monkeypatch.setattr(hatch_build.ProgramsHook, "_write_pages", lambda self: Path("pages"))
 

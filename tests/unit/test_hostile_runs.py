@@ -55,7 +55,7 @@ DAMAGE = {
 
 
 @pytest.fixture(autouse=True)
-def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def watch_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `watch` read again without waiting, and at this process's priority."""
     monkeypatch.setattr("qoslab.cli.watch.REFRESH_INTERVAL_S", 0)
     monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0)
@@ -63,7 +63,7 @@ def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sample_run.make_run_of_one_arm(tmp_path_factory.mktemp("whole")).path
 
 
@@ -73,10 +73,10 @@ def two_arms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(whole: Path, tmp_path: Path) -> Path:
+def run(finished_run: Path, tmp_path: Path) -> Path:
     """Provide a copy of a finished run of one cell, and a secret outside it."""
     (tmp_path / "secret").write_text(SECRET)
-    return Path(shutil.copytree(whole, tmp_path / "received" / whole.name))
+    return Path(shutil.copytree(finished_run, tmp_path / "received" / finished_run.name))
 
 
 def first_cell(run: Path) -> Path:
@@ -343,9 +343,9 @@ def test_endless_records_are_not_read(run: Path, capsys: pytest.CaptureFixture[s
 @given(st.data())
 @settings(max_examples=value_by_level(short=2, long=25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_file_causes_no_traceback(
-    whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    finished_run: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    run = Path(shutil.copytree(whole, tmp_path_factory.mktemp("changed") / whole.name))
+    run = Path(shutil.copytree(finished_run, tmp_path_factory.mktemp("changed") / finished_run.name))
     names = sorted(path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file())
     file = run / data.draw(st.sampled_from([name for name in names if not name.endswith((".parquet", ".html"))]))
     how = data.draw(st.sampled_from(["gone", "cut", "flipped"]))

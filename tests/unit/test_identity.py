@@ -30,13 +30,13 @@ EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.ym
 
 
 @pytest.fixture
-def planned(tmp_path: Path) -> Cell:
+def planned_cell(tmp_path: Path) -> Cell:
     sweep = load_sweep(experiment_file(tmp_path, "grid.yml", GRID), {})
     return make_plan(sweep, Options(lab="simulated")).cells[0]
 
 
 @pytest.fixture
-def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def other_simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Provide a simulator with the same version and other bytes."""
     program = Path(shutil.copy(find_own_program("qos-sim"), tmp_path / "qos-sim"))
     with program.open("ab") as handle:
@@ -46,23 +46,25 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_changed_program_changes_the_result_key(
-    planned: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    planned_cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    before = cell_key(planned, {})
-    assert cell_key(planned, {}) == before
-    request.getfixturevalue("another")
-    assert cell_key(planned, {}) != before
+    before = cell_key(planned_cell, {})
+    assert cell_key(planned_cell, {}) == before
+    request.getfixturevalue("other_simulator")
+    assert cell_key(planned_cell, {}) != before
     monkeypatch.delenv("QOSLAB_QOS_SIM")
-    assert cell_key(planned, {}) == before
+    assert cell_key(planned_cell, {}) == before
     # The data plane of the virtual lab has no part in it.
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", "/bin/true")
-    assert cell_key(planned, {}) == before
+    assert cell_key(planned_cell, {}) == before
 
 
-def test_changed_sources_change_the_result_key(planned: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, own = cell_key(planned, {}), identity.software_line(("qos-sim",))
+def test_changed_sources_change_the_result_key(
+    planned_cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, own = cell_key(planned_cell, {}), identity.software_line(("qos-sim",))
     monkeypatch.setattr(identity, "hash_sources", lambda: "0" * 64)
-    assert cell_key(planned, {}) != before
+    assert cell_key(planned_cell, {}) != before
     assert identity.software_line(("qos-sim",)) != own
 
 
@@ -121,8 +123,8 @@ def test_sources_include_every_module_that_affects_validity() -> None:
     assert readers == identity.RESULT_DEFINING_PACKAGES == {each for each in readers if f"qoslab/{each}" in files}
 
 
-def test_worker_with_another_program_is_refused(planned: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = make_task(planned, {})
+def test_worker_with_another_program_is_refused(planned_cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = make_task(planned_cell, {})
     sent = serialise_task(task)
     ours = sent["version"]
     assert identity.hash_sources()[:16] in ours and "qos-sim " in ours
@@ -174,7 +176,7 @@ def test_changed_trigger_changes_the_result_key(tmp_path: Path) -> None:
 
 
 def test_run_resumes_only_with_its_original_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], another: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], other_simulator: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     arguments = ["--lab", "simulated", "--duration", "1s", "--arm=policed"]
@@ -184,11 +186,11 @@ def test_run_resumes_only_with_its_original_version(
     versions = run.manifest().versions
     assert versions["qos-sim, program"] == f"SHA-256 {identity.hash_program('qos-sim')}"
     assert versions["qoslab, sources"] == f"SHA-256 {identity.hash_sources()}"
-    assert versions["QOSLAB_QOS_SIM"] == str(another)
+    assert versions["QOSLAB_QOS_SIM"] == str(other_simulator)
     monkeypatch.delenv("QOSLAB_QOS_SIM")
     status = main(["run", "--resume", str(run.path)])
     assert status == status_of(run.path) in (0, 1)
     (cell,) = run.manifest().cells
     assert cell.folder == "cells/policed/1.2"
-    assert cell.earlier[0].reasons == ("the definition of the cell was different then",)
+    assert cell.earlier[0].reasons == ("the definition of the cell has changed since",)
     assert "QOSLAB_QOS_SIM" not in run.manifest().versions

@@ -63,12 +63,12 @@ def write_experiment(tmp_path: Path, template: str, rest: str = "") -> Path:
     return file
 
 
-def idle_warnings_of(file: Path) -> list[str]:
+def warnings_for_file(file: Path) -> list[str]:
     return [each.message for each in idle_warnings(load_sweep(file))]
 
 
 def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
-    assert idle_warnings_of(write_experiment(tmp_path, VOICE + POLICY + OUT)) == []
+    assert warnings_for_file(write_experiment(tmp_path, VOICE + POLICY + OUT)) == []
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
     ],
 )
 def test_ineffective_configuration_is_found_before_the_run(tmp_path: Path, template: str, expected: str) -> None:
-    (found,) = idle_warnings_of(write_experiment(tmp_path, template))
+    (found,) = warnings_for_file(write_experiment(tmp_path, template))
     assert expected in found
 
 
@@ -117,26 +117,26 @@ def test_warning_is_at_the_line_of_the_template(tmp_path: Path) -> None:
 def test_policy_that_only_acknowledgements_pass_is_reported(tmp_path: Path) -> None:
     back = VOICE + POLICY + OUT.replace("0/1", "0/0")
     file = write_experiment(tmp_path, back)
-    assert len(idle_warnings_of(file)) == 1
+    assert len(warnings_for_file(file)) == 1
     text = file.read_text()
     file.write_text(
         text.replace(
             "duration: 2 s\ntraffic:", "duration: 2 s\ntraffic:\n  - {name: t, tool: iperf3, from: client, to: server}"
         )
     )
-    (found,) = idle_warnings_of(file)
+    (found,) = warnings_for_file(file)
     assert "FastEthernet0/0 of R1: only acknowledgements of declared traffic leave there" in found
     assert "output traffic of R1 leaves by FastEthernet0/1" in found
     traffic = "duration: 2 s\ntraffic:\n  - {name: t, tool: iperf3, from: server, to: client}"
     file.write_text(text.replace("duration: 2 s\ntraffic:", traffic))
-    assert idle_warnings_of(file) == []
+    assert warnings_for_file(file) == []
 
 
 def test_allow_idle_silences_by_name(tmp_path: Path) -> None:
     template = "class-map match-all VOICE\n" + POLICY + OUT.replace("0/1", "0/0")
-    assert len(idle_warnings_of(write_experiment(tmp_path, template))) == 2
-    assert len(idle_warnings_of(write_experiment(tmp_path, template, "allow_idle: [VOICE]\n"))) == 1
-    assert idle_warnings_of(write_experiment(tmp_path, template, "allow_idle: [VOICE, UPLINK]\n")) == []
+    assert len(warnings_for_file(write_experiment(tmp_path, template))) == 2
+    assert len(warnings_for_file(write_experiment(tmp_path, template, "allow_idle: [VOICE]\n"))) == 1
+    assert warnings_for_file(write_experiment(tmp_path, template, "allow_idle: [VOICE, UPLINK]\n")) == []
 
 
 def test_allow_idle_of_an_unknown_class_is_refused(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def steps() -> list[str]:
     return re.findall("^RUN (.*)$", lines, re.MULTILINE)
 
 
-def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
+def run_build_step(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
     """Run a step with package managers that record their calls; a script replaces the clone's `qoslab`."""
     programs = {"bin/dnf": RECORDS, "bin/pacman": RECORDS, "qoslab": qoslab}
     for name, script in programs.items():
@@ -100,14 +100,14 @@ def test_other_distributions_use_the_last_command_of_the_bootstrap(
     tmp_path: Path, line: str, called: str | None
 ) -> None:
     for status in (0, 2):
-        done = in_build(tmp_path, steps()[1], f"echo '{line}' >&2; exit {status}")
+        done = run_build_step(tmp_path, steps()[1], f"echo '{line}' >&2; exit {status}")
         typed = status == 2 and called is not None
         assert (done.returncode == 0) == typed and ((called or "-") in done.stdout.splitlines()) == typed
 
 
 @pytest.mark.parametrize(("status", "passes"), [(0, True), (1, True), (2, False), (3, False)])
 def test_clone_runs_an_experiment_on_other_distributions(tmp_path: Path, status: int, passes: bool) -> None:
-    done = in_build(tmp_path, steps()[2], f"{RECORDS}; exit {status}")
+    done = run_build_step(tmp_path, steps()[2], f"{RECORDS}; exit {status}")
     assert (done.returncode == 0) == passes
     program, run, experiment, *_ = done.stdout.split()
     assert (program, run) == ("qoslab", "<run>") and (TOP / experiment.strip("<>")).is_file()

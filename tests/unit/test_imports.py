@@ -59,7 +59,7 @@ def order() -> list[str]:
 ORDER = order()
 
 
-def module_of(file: Path) -> str:
+def table_module(file: Path) -> str:
     """Return the module of the table to which a file belongs."""
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -87,7 +87,7 @@ FILES = sorted(file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE 
 
 def test_table_lists_every_package() -> None:
     assert len(ORDER) == len(set(ORDER))
-    assert {module_of(file) for file in FILES} <= set(ORDER), (
+    assert {table_module(file) for file in FILES} <= set(ORDER), (
         "add the module to a table of docs/internals/architecture.md"
     )
 
@@ -108,7 +108,7 @@ def test_imports_follow_the_layers() -> None:
         for file in FILES
         for line, name in imports(file)
         if name.startswith("qoslab.")
-        if name.split(".")[1] in ORDER[ORDER.index(module_of(file)) + 1 :]
+        if name.split(".")[1] in ORDER[ORDER.index(table_module(file)) + 1 :]
     ]
     assert wrong == [], "a module is above what it imports"
 
@@ -117,7 +117,7 @@ def test_pure_modules_have_no_side_effects() -> None:
     wrong = [
         f"{file.relative_to(TOP)}:{line}: {name}"
         for file in FILES
-        if module_of(file) in PURE
+        if table_module(file) in PURE
         for line, name in imports(file)
         if name.split(".")[0] in IMPURE - ALLOWED.get(file.relative_to(PACKAGE), set())
     ]
@@ -229,7 +229,7 @@ def test_kinds_of_labs_are_not_imported_by_name() -> None:
     assert not found
 
 
-def parts_of(package: str) -> dict[str, set[str]]:
+def part_imports(package: str) -> dict[str, set[str]]:
     """Return the imports of each part of a package, a module or a package in it."""
     found: dict[str, set[str]] = {}
     for own, targets in graph(FILES).items():
@@ -243,7 +243,7 @@ def parts_of(package: str) -> dict[str, set[str]]:
 @pytest.mark.parametrize("package", ["qoslab.ios", "qoslab.run", "qoslab.exchange", "qoslab.schema", "qoslab.analysis"])
 def test_parts_of_a_package_import_in_one_direction(package: str) -> None:
     try:
-        graphlib.TopologicalSorter(parts_of(package)).prepare()
+        graphlib.TopologicalSorter(part_imports(package)).prepare()
     except graphlib.CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
 

@@ -74,7 +74,7 @@ def inventory_groups(name: str, group: Mapping[str, Any], above: Mapping[str, An
         yield from inventory_groups(below, each, variables)
 
 
-def parsed(text: str, file: Path) -> LabInventory:
+def parsed_inventory(text: str, file: Path) -> LabInventory:
     """Return the parsed inventory without Ansible's part, which takes seconds for each."""
     file.write_text(text, encoding="utf-8")
     nodes = list(inventory_groups("all", YAML(typ="safe").load(text)["all"], {}))
@@ -90,7 +90,7 @@ def parsed(text: str, file: Path) -> LabInventory:
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_every_experiment_has_a_complete_inventory_template(file: Path, tmp_path: Path) -> None:
     experiment = load_experiment(file)
-    found = parsed(inventory_text(experiment.topology, experiment.name), tmp_path / "mine.yml")
+    found = parsed_inventory(inventory_text(experiment.topology, experiment.name), tmp_path / "mine.yml")
     assert inventory_obstacles(experiment, found.nodes, found.file) == []
     named = {**found.nodes.hosts, **found.nodes.routers}
     assert {name: dict(settings.interfaces) for name, settings in named.items()} == {
@@ -126,6 +126,6 @@ def test_ambiguous_yaml_names_are_quoted(tmp_path: Path) -> None:
     )
     name, topology = load_topology(file)
     text = inventory_text(topology, name)
-    found = parsed(text, tmp_path / "mine.yml")
+    found = parsed_inventory(text, tmp_path / "mine.yml")
     assert (found.nodes.hosts["on"].interfaces, set(found.routers)) == ({"off": "off"}, {"No"})
     assert found.nodes.emulated_by == {"yes": "line"}

@@ -89,11 +89,11 @@ def active_values(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
     return json.loads(done.stdout)["routers"]["R1"]["samples"][sample]["interfaces"][PORT]
 
 
-def without_form(value: Any) -> Any:
+def drop_policer_form(value: Any) -> Any:
     """Return the value without the spelling of a policer, which affects only show output."""
     if isinstance(value, dict):
-        return {key: without_form(each) for key, each in value.items() if key != "form"}
-    return [without_form(each) for each in value] if isinstance(value, list) else value
+        return {key: drop_policer_form(each) for key, each in value.items() if key != "form"}
+    return [drop_policer_form(each) for each in value] if isinstance(value, list) else value
 
 
 def device_with(generation: Generation, each: PolicyClass, percent: int | None = None) -> Device:
@@ -137,7 +137,7 @@ def test_typed_default_changes_nothing(feature: str, data: DataObject, generatio
     if shape is not None and shape.bc is not None:
         # What 4 ms of a slow shaper give may be less than one can type.
         assume(shape.bc.unit == "ms" or shape.bc.number >= LEAST_SHAPE_BURST)
-    assert without_form(active_values(fill_in_defaults(device))) == without_form(active_values(device))
+    assert drop_policer_form(active_values(fill_in_defaults(device))) == drop_policer_form(active_values(device))
 
 
 def test_operation_defaults_equal_those_of_the_program() -> None:
@@ -156,7 +156,7 @@ def test_operation_defaults_equal_those_of_the_program() -> None:
     assert {name: reported[name] for name in known} == known
 
 
-def with_bases(device: Device) -> Device:
+def fill_bases(device: Device) -> Device:
     """Return the device with its defaults and the percentages of its policy as rates."""
     kbps = interface_bandwidth_kbps(device.interfaces[PORT])
     made = device.copy()
@@ -166,12 +166,12 @@ def with_bases(device: Device) -> Device:
     return made
 
 
-def without_shares(value: Any) -> Any:
+def drop_shares(value: Any) -> Any:
     """Return the device without the typed percentages."""
     if isinstance(value, dict):
         left = ("form", "percent", "cir_percent", "pir_percent", "unit")
-        return {key: without_shares(each) for key, each in value.items() if key not in left}
-    return [without_shares(each) for each in value] if isinstance(value, list) else value
+        return {key: drop_shares(each) for key, each in value.items() if key not in left}
+    return [drop_shares(each) for each in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
@@ -189,7 +189,7 @@ def without_shares(value: Any) -> Any:
 )
 def test_percentages_give_the_rates_of_the_engine(generation: Generation, each: PolicyClass) -> None:
     device = device_with(generation, each)
-    assert without_shares(active_values(with_bases(device))) == without_shares(active_values(device))
+    assert drop_shares(active_values(fill_bases(device))) == drop_shares(active_values(device))
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])

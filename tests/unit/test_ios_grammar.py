@@ -225,7 +225,7 @@ def test_index_of_first_letters_loses_no_command(commands: CommandTable[Any]) ->
         words = [(thread, first_words(thread)) for thread in every]
         for first in beginnings(every):
             fit = [thread for thread, firsts in words if any(begins_with(each, first) for each in firsts)]
-            assert_none_is_lost(fit, commands._start(mode, given, [Token(first, 0)]))
+            assert_all_matches_are_found(fit, commands._start(mode, given, [Token(first, 0)]))
 
 
 @EVERY_TABLE
@@ -238,7 +238,7 @@ def test_index_of_second_letters_loses_no_command(commands: CommandTable[Any]) -
             for word in {word[:2] for _, words in second for word in words if word} | {"10", "zz"}:
                 fit = [thread for thread, words in second if any(begins_with(each, word) for each in words)]
                 found = commands._start(mode, given, [Token(first, 0), Token(word, len(first) + 1)])
-                assert_none_is_lost(fit, found)
+                assert_all_matches_are_found(fit, found)
                 # Where the second word is wrong, the first is still known to be right.
                 read = {each for thread, _ in second for each in first_words(thread) if begins_with(each, first)}
                 assert read <= {each for thread in found for each in first_words(thread)}
@@ -294,7 +294,7 @@ def begins_with(word: str | None, typed: str) -> bool:
     return word is None or word.startswith(typed.lower())
 
 
-def assert_none_is_lost(fit: list[Any], found: list[Any]) -> None:
+def assert_all_matches_are_found(fit: list[Any], found: list[Any]) -> None:
     """Check that all matching commands are found, in their order."""
     wanted = [id(thread.compiled) for thread in fit]
     known = set(wanted)

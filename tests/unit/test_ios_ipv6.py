@@ -61,14 +61,14 @@ def device(version: str = "15.1") -> Device:
     return Device(Hardware("2811", PORTS, "classic" if version.startswith("12") else "hqf", version))
 
 
-def configured(text: str = CONFIGURATION, version: str = "15.1") -> Device:
+def configured_device(text: str = CONFIGURATION, version: str = "15.1") -> Device:
     made = device(version)
     apply_config(made, text)
     return made
 
 
 def test_running_configuration_prints_and_parses_typed_lines() -> None:
-    made = configured()
+    made = configured_device()
     text = render(made)
     assert PRINTED in text
     assert "\n!\nipv6 unicast-routing\n!\n" in text
@@ -115,7 +115,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("line", "message"), REFUSED)
 def test_refusal_has_a_reason_and_changes_nothing(line: str, message: str) -> None:
-    made = configured(CONFIGURATION + "ip access-list extended Old\n permit ip any any\n")
+    made = configured_device(CONFIGURATION + "ip access-list extended Old\n permit ip any any\n")
     before = made.copy()
     with pytest.raises(IosError) as caught:
         apply_config(made, line)
@@ -125,13 +125,13 @@ def test_refusal_has_a_reason_and_changes_nothing(line: str, message: str) -> No
 
 def test_point_to_point_prefix_can_have_a_zero_host_part() -> None:
     # RFC 6164: /127 has no address for all routers.
-    made = configured("interface s0/1/0\nipv6 address 2001:db8::/127")
+    made = configured_device("interface s0/1/0\nipv6 address 2001:db8::/127")
     assert "ipv6 address 2001:DB8::/127" in render(made)
 
 
 def test_rollback_lines_restore_ipv6() -> None:
     chassis = device().hardware
-    plain, full = render(device()), render(configured())
+    plain, full = render(device()), render(configured_device())
     for before, after in ((plain, full), (full, plain)):
         made = parse_config(after, chassis)
         apply_config(made, "\n".join(undo_lines(before, after, chassis)))
@@ -140,8 +140,8 @@ def test_rollback_lines_restore_ipv6() -> None:
 
 def test_list_of_one_family_is_replaced_by_one_of_the_other() -> None:
     chassis = device().hardware
-    old = render(configured("ip access-list extended L\npermit ip any any"))
-    new = render(configured("ipv6 access-list L\npermit ipv6 any any"))
+    old = render(configured_device("ip access-list extended L\npermit ip any any"))
+    new = render(configured_device("ipv6 access-list L\npermit ipv6 any any"))
     assert undo_lines(old, new, chassis) == [
         "no ipv6 access-list L",
         "ip access-list extended L",
@@ -150,7 +150,7 @@ def test_list_of_one_family_is_replaced_by_one_of_the_other() -> None:
 
 
 def test_configurations_are_compared_by_meaning() -> None:
-    running = render(configured())
+    running = render(configured_device())
     assert configuration_differences(CONFIGURATION, running) == []
     asked = "ipv6 access-list Voice\n permit udp 2001:db8:0:0::7/32 any range 16384 32767 dscp 46\n"
     found = configuration_differences(asked, running)
@@ -159,7 +159,7 @@ def test_configurations_are_compared_by_meaning() -> None:
 
 def test_access_list_is_compiled_with_wildcard_bits() -> None:
     class_map = "class-map match-all V\nmatch access-group name Voice\nmatch protocol ipv6\n"
-    config = compile_device(configured(CONFIGURATION + class_map))
+    config = compile_device(configured_device(CONFIGURATION + class_map))
     first, second, third, *_ = config["access_lists"]["Voice"]
     assert first["source"] == {"address": "2001:db8::", "wildcard": "::ffff:ffff:ffff:ffff:ffff:ffff"}
     assert (first["protocol"], first["dscp"]) == (17, 46)
@@ -172,7 +172,7 @@ def test_access_list_is_compiled_with_wildcard_bits() -> None:
 
 
 def test_routes_are_compiled_by_family_and_link_local_ones_by_interface() -> None:
-    routes = installable_routes(configured())
+    routes = installable_routes(configured_device())
     assert routes == [
         (IPv6Network("::/0"), IPv6Address("2001:db8:0:20::2"), None, 1),
         (IPv6Network("2001:db8:1::/48"), IPv6Address("fe80::2"), "Serial0/1/0", 200),
@@ -188,7 +188,7 @@ def genie(parser: type, text: str) -> dict[str, object]:
 
 
 def test_show_ipv6_access_list_prints_entries() -> None:
-    made = configured(CONFIGURATION + "access-list 1 permit any\n")
+    made = configured_device(CONFIGURATION + "access-list 1 permit any\n")
     text = show_access_lists(made, COUNTERS, version=6)  # type: ignore[arg-type]
     assert text == (
         "IPv6 access list Voice\n"
@@ -215,7 +215,7 @@ def port(link_local: str | None) -> PortState:
 
 
 def test_show_ipv6_interface_brief_prints_addresses() -> None:
-    made = configured()
+    made = configured_device()
     text = show_ipv6_interface_brief(made, {"FastEthernet0/0": port("fe80::1"), "Serial0/1/0": port("fe80::5")})
     assert text == (
         "FastEthernet0/0            [up/up]\n    FE80::1\n    2001:DB8:0:10::1\n"
@@ -235,7 +235,7 @@ ROUTES = [
 
 
 def test_show_ipv6_route_prints_routes() -> None:
-    lines = show_ipv6_route(configured(), ROUTES).splitlines()
+    lines = show_ipv6_route(configured_device(), ROUTES).splitlines()
     assert lines[0] == "IPv6 Routing Table - default - 7 entries"
     assert lines[6:] == [
         "S   ::/0 [1/0]",
@@ -260,14 +260,14 @@ def test_show_ipv6_route_prints_routes() -> None:
         *("2001:DB8:0:20::1/128", "2001:DB8:1::/48", "FF00::/8"),
     }
     # 12.4 names no table, and a way by the unspecified address.
-    early = show_ipv6_route(configured(version="12.4"), ROUTES).splitlines()
+    early = show_ipv6_route(configured_device(version="12.4"), ROUTES).splitlines()
     assert early[0] == "IPv6 Routing Table - 7 entries"
     assert early[8:10] == ["C   2001:DB8:0:10::/64 [0/0]", "     via ::, FastEthernet0/0"]
 
 
 def test_ipv6_show_commands_work_on_the_command_line() -> None:
     router = FakeRouter("2811")
-    router.device = configured()
+    router.device = configured_device()
     text = type_lines(router, "show ipv6 interface brief\nshow ipv6 route\nshow ipv6 access-list Voice\n")
     assert "2001:DB8:0:20::1" in text
     assert "IPv6 Routing Table" in text

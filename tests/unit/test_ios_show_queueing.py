@@ -137,7 +137,7 @@ def classic_print() -> str:
     return printed_policy(CLASSIC, "classic", [echo, high, default], [])
 
 
-def classes_of(parsed: dict[str, Any], policy: str = "WAN") -> dict[str, Any]:
+def policy_classes(parsed: dict[str, Any], policy: str = "WAN") -> dict[str, Any]:
     found: dict[str, Any] = parsed["Serial0/1/0"]["service_policy"]["output"]["policy_name"][policy]["class_map"]
     return found
 
@@ -191,7 +191,7 @@ def test_genie_parses_the_later_generation() -> None:
     ]
     (level,) = shared["priority_level"].values()
     assert (level["pkts_output"], level["bytes_output"]) == (870, 38280)
-    tcp = classes_of(parsed)["P5001"]
+    tcp = policy_classes(parsed)["P5001"]
     assert (tcp["bandwidth_percent"], tcp["bandwidth_kbps"], tcp["fair_queue_limit_per_flow"]) == (20, 400, 16)
     assert (tcp["pkts_output"], tcp["rate"]["offered_rate_bps"]) == (303, 409000)
 
@@ -199,7 +199,7 @@ def test_genie_parses_the_later_generation() -> None:
 def test_qoslab_parses_all_output_of_the_later_generation() -> None:
     parsed = parse_policy_map_interface(hqf_print())
     assert "unrecognised" not in str(parsed)
-    classes = classes_of(parsed)
+    classes = policy_classes(parsed)
     assert classes["Echo"]["priority"] == {"kbps": 64, "burst_bytes": 1600, "exceed_drops": 0}
     default = classes["class-default"]
     assert (default["queue_depth"], default["total_drops"], default["flow_drops"]) == (18, 1605, 1605)
@@ -209,7 +209,7 @@ def test_qoslab_parses_all_output_of_the_earlier_generation() -> None:
     text = classic_print()
     parsed = parse_policy_map_interface(text)
     assert "unrecognised" not in str(parsed)
-    classes = classes_of(parsed)
+    classes = policy_classes(parsed)
     assert classes["Echo"]["priority"] == {"type": "Strict", "kbps": 64, "burst_bytes": 1600}
     assert (classes["Echo"]["output_queue"], classes["Echo"]["total_drops"]) == ("Conversation 136", 0)
     high = classes["High"]
@@ -262,7 +262,7 @@ def test_early_detection_is_printed(generation: Generation, red: dict[str, Any],
     shown = printed_policy(text, generation, [high, class_counters()], [])
     ours = parse_policy_map_interface(shown)
     for parsed in (ours, ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
-        found = classes_of(parsed)["High"]
+        found = policy_classes(parsed)["High"]
         table = found["random_detect"]
         assert list(table["class"]) == names
         assert table["class"][names[0]]["transmitted_packets"] == "662"
@@ -289,9 +289,9 @@ def test_ecn_marks_of_early_detection_are_printed(generation: Generation) -> Non
     assert "unrecognised" not in str(ours)
     assert parse("ios", "show policy-map interface", shown).parsed == ours
     for parsed in (ours, ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
-        rows = classes_of(parsed)["High"]["random_detect"]["class"]
+        rows = policy_classes(parsed)["High"]["random_detect"]["class"]
         assert (list(rows), rows["0"]["transmitted_packets"]) == ([str(n) for n in range(8)], "662")
-    table = classes_of(ours)["High"]["random_detect"]
+    table = policy_classes(ours)["High"]["random_detect"]
     assert table["explicit_congestion_notification"] is True
     marks = {name: (row["ecn_mark_packets"], row["ecn_mark_bytes"]) for name, row in table["class"].items()}
     assert marks == {str(n): ("0", "0") for n in range(8)} | {"1": ("43", "5375")}
@@ -318,14 +318,14 @@ def test_queue_limits_in_bytes_are_printed() -> None:
     ours = parse_policy_map_interface(shown)
     assert "unrecognised" not in str(ours)
     assert parse("ios", "show policy-map interface", shown).parsed == ours
-    found = classes_of(ours)["High"]
+    found = policy_classes(ours)["High"]
     assert (found["queue_limit_ms"], found["queue_limit_bytes"], found["queue_depth"]) == (10, 375000, 9476)
     (row,) = (row for row in observed_class_rows("R1", ours, 6.0) if row["class"] == "High")
     # How many packets these are the print does not say.
     assert (row["queue_depth_packets"], row["queue_depth_bytes"], row["queue_limit_ms"]) == (None, 9476, 10)
     assert found["queue_thresholds"] == {"dscp": {"af12": "5 ms"}}
     assert found["random_detect"]["mean_queue_depth"] == 15000
-    theirs = classes_of(ShowPolicyMapInterface(device=Mock()).parse(output=shown))["High"]["random_detect"]
+    theirs = policy_classes(ShowPolicyMapInterface(device=Mock()).parse(output=shown))["High"]["random_detect"]
     assert list(theirs["class"]) == ["default", "af11", "ef"]
     listed = parse_policy_map(shown_policy_map(text, "hqf"))["policy_map"]["WAN"]["class"]["High"]
     assert "unrecognised" not in listed
@@ -415,7 +415,7 @@ def test_priority_levels_are_printed() -> None:
         "queue_stats_for_all_priority_classes"
     ]
     assert {level: found["queue_depth"] for level, found in shared["priority_level"].items()} == {"1": 1, "2": 2}
-    assert classes_of(parsed)["High"]["priority_level"] == 2
+    assert policy_classes(parsed)["High"]["priority_level"] == 2
 
 
 def test_three_levels_are_printed() -> None:
@@ -440,11 +440,11 @@ def test_three_levels_are_printed() -> None:
     middle = {"policy": "Middle", "priority_queues": [], "classes": [tcp, class_counters(queue=queue())]}
     shown = printed_policy(text, "hqf", [class_counters(packets=7, queue=queue(), child=middle)], [])
     for parsed in (parse_policy_map_interface(shown), ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
-        outer = classes_of(parsed)["class-default"]
+        outer = policy_classes(parsed)["class-default"]
         inner = outer["child_policy_name"]["Middle"]["class_map"]["P5001"]
         assert (outer["packets"], inner["packets"], inner["bandwidth_kbps"]) == (7, 5, 500)
     # Genie loses the third level; ours keeps it.
-    inner = classes_of(parse_policy_map_interface(shown))["class-default"]["child_policy_name"]["Middle"]
+    inner = policy_classes(parse_policy_map_interface(shown))["class-default"]["child_policy_name"]["Middle"]
     assert inner["class_map"]["P5001"]["child_policy_name"]["Leaf"]["class_map"]["High"]["bandwidth_percent"] == 30
 
 

@@ -109,13 +109,13 @@ def counters(text: str, mutation: Mutation | None, interface: str | None = None)
     return found
 
 
-def class_of(port: dict[str, Any], name: str) -> dict[str, Any]:
+def port_class(port: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = next(each for each in port["policy_output"]["classes"] if each["name"] == name)
     return found
 
 
 def random_drops(port: dict[str, Any]) -> int:
-    return int(class_of(port, "class-default")["drops"]["random"]["packets"])
+    return int(port_class(port, "class-default")["drops"]["random"]["packets"])
 
 
 def interface_drops(port: dict[str, Any]) -> int:
@@ -152,10 +152,14 @@ def _default_thresholds(config: dict[str, Any]) -> None:
 
 
 MARKED: dict[str, tuple[str, Callable[[dict[str, Any]], bool], list[Mutation]]] = {
-    "table-map": (TABLE + MARKED_PORTS, lambda port: class_of(port, "TEN")["packets"] > 2800, [_other_value, _no_map]),
+    "table-map": (
+        TABLE + MARKED_PORTS,
+        lambda port: port_class(port, "TEN")["packets"] > 2800,
+        [_other_value, _no_map],
+    ),
     "discard class": (
         DISCARD + MARKED_PORTS,
-        lambda port: class_of(port, "DISCARD")["packets"] > 2800,
+        lambda port: port_class(port, "DISCARD")["packets"] > 2800,
         [_other_discard_class],
     ),
     "early detection by discard class": (
@@ -173,7 +177,7 @@ MARKED: dict[str, tuple[str, Callable[[dict[str, Any]], bool], list[Mutation]]] 
         ACCOUNT + OUTPUT_PORT,
         # 1 Mb/s of packets of 214 bytes that count as 314; the bucket is full at the start.
         lambda port: (
-            class_of(port, "EF")["police"]["conformed"]["packets"] < 3 * 1_000_000 / 8 / 314 + 31_250 / 314 + 2
+            port_class(port, "EF")["police"]["conformed"]["packets"] < 3 * 1_000_000 / 8 / 314 + 31_250 / 314 + 2
         ),
         [_without_account],
     ),

@@ -41,7 +41,7 @@ def test_output_has_the_defaults_of_the_rate(rate_bps: int) -> None:
     assert limits == ["512", str(max(64, rate_bps // 20 // 8 // 1500))]
 
 
-def offered(shares: dict[str, float]) -> list[TrafficDemand]:
+def offered_traffic(shares: dict[str, float]) -> list[TrafficDemand]:
     """Return UDP traffic at rates in kb/s as a router counts them, by DSCP."""
     demands = []
     for number, (dscp, kbps) in enumerate(shares.items()):
@@ -51,7 +51,7 @@ def offered(shares: dict[str, float]) -> list[TrafficDemand]:
     return demands
 
 
-def sent(lines: list[str], rate_kbps: int, shares: dict[str, float]) -> dict[str, ClassResult]:
+def send_through_shaper(lines: list[str], rate_kbps: int, shares: dict[str, float]) -> dict[str, ClassResult]:
     """Send UDP of 1000 bytes through a child policy below a shaper; the classes are C1, C2 and so on by DSCP."""
     names = [each for each in shares if each != "0"]
     maps = "".join(f"class-map C{each}\n match dscp {each}\n" for each in names)
@@ -59,7 +59,7 @@ def sent(lines: list[str], rate_kbps: int, shares: dict[str, float]) -> dict[str
     text = f"{VERSION}{maps}{child}policy-map PARENT\n class class-default\n  shape average {rate_kbps}000\n"
     text += "  service-policy CHILD\ninterface GigabitEthernet0/0/0\n service-policy output PARENT\n"
     edge = find_edge(read_configuration(text), None, None)
-    trial = try_policy(edge, offered(shares), (), simulate, seconds=SECONDS, rtt_s=0.01)
+    trial = try_policy(edge, offered_traffic(shares), (), simulate, seconds=SECONDS, rtt_s=0.01)
     return {each.path[-1]: each for each in trial.variants[0].classes if len(each.path) == 2}
 
 
@@ -121,7 +121,7 @@ WAN_EDGE = [
 def test_classes_share_the_excess_of_others(
     rate_kbps: int, lines: list[str], shares: dict[str, float], expected_kbps: dict[str, float]
 ) -> None:
-    found = sent(lines, rate_kbps, shares)
+    found = send_through_shaper(lines, rate_kbps, shares)
     # Queues fill at the start.
     filled = {name: each.sent_bps / 1000 for name, each in found.items()}
     assert filled == pytest.approx(expected_kbps, rel=0.02, abs=5)

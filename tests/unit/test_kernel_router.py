@@ -75,10 +75,10 @@ def test_ios_policy_becomes_commands_with_the_lines_of_its_template() -> None:
 
 
 def test_platform_translates_its_language_to_tc_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    def translated(text: str, router: str) -> str:
+    def translated_plan(text: str, router: str) -> str:
         return "".join(f"tc qdisc add dev eth1 root {kind}\n" for kind in text.split()[1:])
 
-    monkeypatch.setitem(PLATFORMS.own, "tc", TcPlatform(translation=translated))  # type: ignore[arg-type]
+    monkeypatch.setitem(PLATFORMS.own, "tc", TcPlatform(translation=translated_plan))  # type: ignore[arg-type]
     found = kernel_config(TOPOLOGY, "R1", "queue fq_codel")
     assert words(found) == ["qdisc add dev eth1 root fq_codel"] and found.as_config()["counters"] == "qdiscs"
 

@@ -41,7 +41,7 @@ def test_kinds_are_refused_without_the_permission_to_try_them() -> None:
 
 
 @pytest.fixture
-def unpacked(tmp_path: Path) -> Path:
+def unpacked_package(tmp_path: Path) -> Path:
     """Provide the files of the package as `dpkg -x` writes them, with two modules."""
     program = tmp_path / "usr/bin/linux.uml"
     program.parent.mkdir(parents=True)
@@ -58,24 +58,28 @@ def unpacked(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_unpacked_package_is_found_by_its_folder_its_program_and_path(unpacked: Path) -> None:
-    program = unpacked / "usr/bin/linux.uml"
-    for environment in ({"QOSLAB_UML": str(unpacked)}, {"QOSLAB_UML": str(program)}, {"PATH": str(program.parent)}):
+def test_unpacked_package_is_found_by_its_folder_its_program_and_path(unpacked_package: Path) -> None:
+    program = unpacked_package / "usr/bin/linux.uml"
+    for environment in (
+        {"QOSLAB_UML": str(unpacked_package)},
+        {"QOSLAB_UML": str(program)},
+        {"PATH": str(program.parent)},
+    ):
         image = find(environment)
         assert image is not None
         assert (image.program, image.release) == (program, "6.1.176")
-    assert find({"PATH": str(unpacked)}) is None
+    assert find({"PATH": str(unpacked_package)}) is None
     with pytest.raises(MachineError, match="QOSLAB_UML"):
-        find({"QOSLAB_UML": str(unpacked / "usr")})
+        find({"QOSLAB_UML": str(unpacked_package / "usr")})
 
 
-def test_modules_are_loaded_after_their_dependencies(unpacked: Path) -> None:
-    modules = unpacked / "usr/lib/uml/modules/6.1.176"
+def test_modules_are_loaded_after_their_dependencies(unpacked_package: Path) -> None:
+    modules = unpacked_package / "usr/lib/uml/modules/6.1.176"
     order = [Path(path).name for path in load_order(modules, ["kernel/net/sched/"])]
     assert order == ["crc.ko", "ife.ko", "act_ife.ko"]
 
 
-def test_kernel_kinds_follow_from_its_modules(unpacked: Path) -> None:
-    kinds = read_module_kinds(unpacked / "usr/lib/uml/modules/6.1.176")
+def test_kernel_kinds_follow_from_its_modules(unpacked_package: Path) -> None:
+    kinds = read_module_kinds(unpacked_package / "usr/lib/uml/modules/6.1.176")
     assert kinds.qdiscs == {"cake", "pfifo", "bfifo", "pfifo_fast"}
     assert (kinds.filters, kinds.actions) == ({"u32"}, {"police"})

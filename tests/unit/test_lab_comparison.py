@@ -29,26 +29,26 @@ NAME = "policing-vs-shaping"
 def run_in_lab(folder: Path, lab: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
     """Return a run whose manifest names another lab."""
 
-    def changed(manifest: dict[str, Any]) -> None:
+    def change_manifest(manifest: dict[str, Any]) -> None:
         manifest["lab"] = lab
         change(manifest)
 
-    sample_run.change_json(folder / "manifest.json", changed)
+    sample_run.change_json(folder / "manifest.json", change_manifest)
     return folder
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample_run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sample_run.make_run(tmp_path_factory.mktemp("made") / "runs").path
 
 
 @pytest.fixture
-def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(sample_run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Provide a run in the virtual lab and a later one marked as one of real devices."""
     monkeypatch.chdir(tmp_path)
     top = tmp_path / "runs" / NAME
-    shutil.copytree(made, top / "20270101T000000Z")
-    run_in_lab(Path(shutil.copytree(made, top / "20270102T000000Z")), "external")
+    shutil.copytree(sample_run_folder, top / "20270101T000000Z")
+    run_in_lab(Path(shutil.copytree(sample_run_folder, top / "20270102T000000Z")), "external")
     (top / "latest").symlink_to("20270102T000000Z")
     return top
 
@@ -64,8 +64,8 @@ def repeat_run(found: LabRun, factor: float, spread: float) -> LabRun:
     return replace(found, metrics=pd.concat(parts))
 
 
-def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: Path) -> None:
-    folder = RunFolder(made)
+def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(sample_run_folder: Path) -> None:
+    folder = RunFolder(sample_run_folder)
     outcome = analyse(folder)
     one = LabRun("virtual", folder.manifest(), outcome, tables.read_table(folder, "metrics"))
     found = compare_lab_runs([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.01, 0.001), lab="simulated")])

@@ -430,7 +430,7 @@ def test_passwords_of_hosts_are_hidden_everywhere(tmp_path: Path, monkeypatch: p
     assert "RACK_SUDO" not in os.environ
 
 
-def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
+def inventory_with_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
     """Provide an inventory with a password in a keyring that has one of `admin`."""
     (folder / "known_keyring.py").write_text(KEYRING)
     patch.setenv("PYTHON_KEYRING_BACKEND", "known_keyring.Known")
@@ -443,14 +443,14 @@ def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
 
 @pytest.mark.long
 def test_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    router = read_lab(in_keyring(tmp_path, monkeypatch, "admin")).routers["R1"]
+    router = read_lab(inventory_with_keyring(tmp_path, monkeypatch, "admin")).routers["R1"]
     assert isinstance(router, IosAccess) and router.password == "zebra-crossing"
     assert KNOWN.hidden("it is zebra-crossing") == "it is <removed>"
 
 
 @pytest.mark.long
 def test_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = in_keyring(tmp_path, monkeypatch, "nobody")
+    file = inventory_with_keyring(tmp_path, monkeypatch, "nobody")
     with pytest.raises(UserError, match=r"R1: .*servicename: rack for user nobody not found") as caught:
         read_lab(file)
     assert caught.value.hint == "Put it into the keyring: keyring set SERVICE USER."

@@ -23,7 +23,7 @@ def failed_start(stage: str, number: int) -> Exception:
 
 
 @pytest.fixture(autouse=True)
-def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def pretend_no_container(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend to run outside a container, although these tests may run in one."""
     monkeypatch.setattr(supervision, "CONTAINER_MARKS", ())
     monkeypatch.delenv("container", raising=False)

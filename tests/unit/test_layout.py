@@ -119,27 +119,27 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def shared_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Provide one browser for all pages."""
     with open_browser(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 
-def visible_elements(tab: Browser, url: str, **look: Any) -> None:
+def visible_elements(shared_browser: Browser, url: str, **look: Any) -> None:
     """Load a page and unfold all of it."""
-    tab.open(url, **look)
-    tab.tell("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    tab.settle()
+    shared_browser.open(url, **look)
+    shared_browser.tell("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    shared_browser.settle()
 
 
 @pytest.mark.parametrize("width", [400, *long_cases(1280)])
 @pytest.mark.parametrize("page", PAGES)
 def test_page_elements_fit_the_screen_and_are_large_enough(
-    tab: Browser, urls: dict[str, str], page: str, width: int
+    shared_browser: Browser, urls: dict[str, str], page: str, width: int
 ) -> None:
-    visible_elements(tab, urls[page], width=width)
-    assert tab.across() <= width
-    assert tab.tell(f"({SMALL_LETTERS})({SMALLEST_PX})") == []
+    visible_elements(shared_browser, urls[page], width=width)
+    assert shared_browser.across() <= width
+    assert shared_browser.tell(f"({SMALL_LETTERS})({SMALLEST_PX})") == []
 
 
 MAPS = """(() => [...document.querySelectorAll(".heat")].map((map) => {
@@ -151,9 +151,9 @@ MAPS = """(() => [...document.querySelectorAll(".heat")].map((map) => {
 """Columns, position in the window and overflow of each map."""
 
 
-def test_widest_maps_fit_on_a_screen(tab: Browser, urls: dict[str, str]) -> None:
-    visible_elements(tab, urls["grid"], width=1280, height=800)
-    maps = tab.tell(MAPS)
+def test_widest_maps_fit_on_a_screen(shared_browser: Browser, urls: dict[str, str]) -> None:
+    visible_elements(shared_browser, urls["grid"], width=1280, height=800)
+    maps = shared_browser.tell(MAPS)
     assert [each["columns"] for each in maps] == [24] * 4
     for each in maps:
         left, top, right, bottom = each["box"]
@@ -186,93 +186,93 @@ UNREACHED = """(() => {
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("page", PAGES)
-def test_every_control_is_reachable_by_keyboard(tab: Browser, urls: dict[str, str], page: str) -> None:
+def test_every_control_is_reachable_by_keyboard(shared_browser: Browser, urls: dict[str, str], page: str) -> None:
     # As narrow as a phone most of it has to be scrolled.
-    visible_elements(tab, urls[page], width=400)
+    visible_elements(shared_browser, urls[page], width=400)
     stops = []
-    tab.press("Tab")
-    while (stop := tab.tell(STOPS)) is not None:
+    shared_browser.press("Tab")
+    while (stop := shared_browser.tell(STOPS)) is not None:
         stops.append(stop)
-        tab.press("Tab")
+        shared_browser.press("Tab")
         # What comes into view by its focus does so in a moment.
-        tab.settle()
+        shared_browser.settle()
     assert len(stops) > (20 if page != "index" else 1)
-    assert tab.tell(UNREACHED) == []
+    assert shared_browser.tell(UNREACHED) == []
     assert [stop["what"] for stop in stops if not stop["shown"]] == []
 
 
-def focus(tab: Browser, selector: str) -> None:
+def focus(shared_browser: Browser, selector: str) -> None:
     """Press Tab until an element has the focus."""
-    tab.tell("document.activeElement.blur()")
+    shared_browser.tell("document.activeElement.blur()")
     for _ in range(200):
-        tab.press("Tab")
-        if tab.tell(f"document.activeElement.matches({selector!r})"):
+        shared_browser.press("Tab")
+        if shared_browser.tell(f"document.activeElement.matches({selector!r})"):
             return
     raise AssertionError(f"no tabulator comes to {selector}")
 
 
-def test_every_control_works_with_keys(tab: Browser, urls: dict[str, str]) -> None:
-    tab.open(urls["plain"], width=400)
-    tab.press("Tab")
-    tab.press("Enter")
-    assert tab.tell("location.hash") == "#figures"
+def test_every_control_works_with_keys(shared_browser: Browser, urls: dict[str, str]) -> None:
+    shared_browser.open(urls["plain"], width=400)
+    shared_browser.press("Tab")
+    shared_browser.press("Enter")
+    assert shared_browser.tell("location.hash") == "#figures"
     # A link to an arm opens it.
-    tab.tell("location.hash = document.querySelector('section.arm').id")
-    tab.wait("document.querySelector('details.whole').open")
-    tab.wait("document.querySelector('.arm .graph.js-plotly-plot') !== null")
-    focus(tab, ".values > summary")
+    shared_browser.tell("location.hash = document.querySelector('section.arm').id")
+    shared_browser.wait("document.querySelector('details.whole').open")
+    shared_browser.wait("document.querySelector('.arm .graph.js-plotly-plot') !== null")
+    focus(shared_browser, ".values > summary")
     for key, opened in (("Enter", True), (" ", False), ("Enter", True)):
-        tab.press(key)
-        tab.settle()
-        assert tab.tell("document.activeElement.parentElement.open") is opened
-    focus(tab, ".values > .scroll")
+        shared_browser.press(key)
+        shared_browser.settle()
+        assert shared_browser.tell("document.activeElement.parentElement.open") is opened
+    focus(shared_browser, ".values > .scroll")
     for _ in range(3):
-        tab.press("ArrowDown")
-    tab.wait("document.activeElement.scrollTop > 0")
-    focus(tab, ".controls input[type=checkbox]")
+        shared_browser.press("ArrowDown")
+    shared_browser.wait("document.activeElement.scrollTop > 0")
+    focus(shared_browser, ".controls input[type=checkbox]")
     lines = "document.activeElement.closest('figure').querySelectorAll('.scatterlayer .js-line').length"
-    drawn = tab.tell(lines)
-    tab.press(" ")
-    tab.wait(f"{lines} === {drawn - 1}")
-    focus(tab, ".bins input")
-    before = tab.tell("document.activeElement.parentElement.textContent")
-    tab.press("ArrowRight")
-    assert tab.tell("document.activeElement.parentElement.textContent") != before
-    assert tab.tell("document.activeElement.checked")
+    drawn = shared_browser.tell(lines)
+    shared_browser.press(" ")
+    shared_browser.wait(f"{lines} === {drawn - 1}")
+    focus(shared_browser, ".bins input")
+    before = shared_browser.tell("document.activeElement.parentElement.textContent")
+    shared_browser.press("ArrowRight")
+    assert shared_browser.tell("document.activeElement.parentElement.textContent") != before
+    assert shared_browser.tell("document.activeElement.checked")
 
 
-def test_values_of_a_map_are_reachable_by_keyboard(tab: Browser, urls: dict[str, str]) -> None:
-    tab.open(urls["grid"])
-    focus(tab, ".heat td")
+def test_values_of_a_map_are_reachable_by_keyboard(shared_browser: Browser, urls: dict[str, str]) -> None:
+    shared_browser.open(urls["grid"])
+    focus(shared_browser, ".heat td")
     reported = (
         "(() => { const at = document.activeElement; return [at.cellIndex, at.parentElement.rowIndex, at.title]; })()"
     )
-    (column, row, title), *_ = walk = [tab.tell(reported)]
+    (column, row, title), *_ = walk = [shared_browser.tell(reported)]
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"):
-        tab.press(key)
-        walk.append(tab.tell(reported))
-        assert tab.tell("document.querySelector('.touched').textContent") == walk[-1][2] != ""
+        shared_browser.press(key)
+        walk.append(shared_browser.tell(reported))
+        assert shared_browser.tell("document.querySelector('.touched').textContent") == walk[-1][2] != ""
     places = [(at[0] - column, at[1] - row) for at in walk]
     assert places == [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 0)]
     assert walk[0] == walk[-1] and walk[1][2] != title
-    tab.press("Tab")
-    assert not tab.tell("document.activeElement.matches('.heat td')")
+    shared_browser.press("Tab")
+    assert not shared_browser.tell("document.activeElement.matches('.heat td')")
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("page", PAGES)
-def test_printed_page_has_all_values_as_tables(tab: Browser, urls: dict[str, str], page: str) -> None:
-    visible_elements(tab, urls[page], width=PAPER_PX)
-    tab.look(width=PAPER_PX, media="print")
+def test_printed_page_has_all_values_as_tables(shared_browser: Browser, urls: dict[str, str], page: str) -> None:
+    visible_elements(shared_browser, urls[page], width=PAPER_PX)
+    shared_browser.look(width=PAPER_PX, media="print")
     # A browser prints the letters of a page smaller, all of them, that is wider than the sheet.
-    assert tab.tell("document.scrollingElement.scrollWidth") <= PAPER_PX
-    assert set(tab.tell(DISPLAYS)) == ({"table"} if page != "index" else set())
+    assert shared_browser.tell("document.scrollingElement.scrollWidth") <= PAPER_PX
+    assert set(shared_browser.tell(DISPLAYS)) == ({"table"} if page != "index" else set())
 
 
 @pytest.mark.long
-def test_printed_page_is_white_in_dark_mode(tab: Browser, urls: dict[str, str]) -> None:
-    visible_elements(tab, urls["plain"], dark=True)
-    assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 28)"
-    tab.look(dark=True, media="print")
-    assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert tab.print().startswith(b"%PDF-")
+def test_printed_page_is_white_in_dark_mode(shared_browser: Browser, urls: dict[str, str]) -> None:
+    visible_elements(shared_browser, urls["plain"], dark=True)
+    assert shared_browser.tell("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 28)"
+    shared_browser.look(dark=True, media="print")
+    assert shared_browser.tell("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert shared_browser.print().startswith(b"%PDF-")

@@ -319,7 +319,7 @@ class TestLimiters:
         found = infer(join(*capture_load(self.time_s, self.size, self.time_s + 0.002)))
         assert found.kind == "nothing" and found.rate_bps is None
         assert list(found.lines()) == [
-            f"Nothing limits: up to {found.busiest_bps:,.0f} b/s arrived over 0.1 s and left without waiting."
+            f"No rate limit: up to {found.busiest_bps:,.0f} b/s arrived over 0.1 s and left without waiting."
         ]
         assert found.busiest_bps is not None and 1.5e6 < found.busiest_bps < 4e6
 

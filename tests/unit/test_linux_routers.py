@@ -26,7 +26,7 @@ KERNEL = Path(__file__).parents[2] / "experiments/ios-and-kernel.yml"
 HOSTS = {name: {} for name in ("client1", "client2", "server1", "server2")}
 
 
-def listed(linux: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def inventory_listing(linux: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the output of `ansible-inventory --list` for these Linux routers."""
     reached = {name: {"ansible_host": f"{name}.example", **given} for name, given in (HOSTS | linux).items()}
     return {"host": {"hosts": list(HOSTS)}, "linux_router": {"hosts": list(linux)}, "_meta": {"hostvars": reached}}
@@ -34,7 +34,7 @@ def listed(linux: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 def test_linux_router_is_reached_like_a_host() -> None:
     given = {"ansible_become": True, "ansible_port": 2222, "qoslab_interfaces": {"eth1": "ppp0"}}
-    lab = parse_lab(listed({"linux": given}), Path("rack.yml"))
+    lab = parse_lab(inventory_listing({"linux": given}), Path("rack.yml"))
     access = lab.linux_routers["linux"]
     assert (access.host, access.port, access.become) == ("linux.example", 2222, ("sudo", "-n"))
     assert "linux" not in lab.routers and "linux" not in lab.hosts
@@ -52,7 +52,7 @@ def test_linux_router_is_reached_like_a_host() -> None:
 def test_settings_of_hosts_and_ios_routers_are_refused_on_a_linux_router(variable: str) -> None:
     expected = f"found {variable} on a Linux router, expected one of qoslab_known_hosts, qoslab_interfaces"
     with pytest.raises(UserError, match=expected):
-        parse_lab(listed({"linux": {variable: "none"}}), Path("rack.yml"))
+        parse_lab(inventory_listing({"linux": {variable: "none"}}), Path("rack.yml"))
 
 
 def test_inventory_to_fill_in_has_a_group_of_linux_routers() -> None:
@@ -82,7 +82,7 @@ def test_preview_has_the_differences_under_the_names_of_devices(tmp_path: Path) 
     rates = {"arms.1.configure.linux": "2mbit", "arms.3.configure.linux": "1mbit"}
     changes = {place: template.format(rate) for place, rate in rates.items()}
     plan = make_plan(load_sweep(file, changes), Options(arms=("kernel", "kernel-alone")))
-    lab = parse_lab(listed({"linux": {"qoslab_interfaces": {"eth1": "ppp0"}}}), Path("rack.yml"))
+    lab = parse_lab(inventory_listing({"linux": {"qoslab_interfaces": {"eth1": "ppp0"}}}), Path("rack.yml"))
     lines = list(sent_commands(plan, lab.nodes.linux_routers))
     assert lines == [
         "",
@@ -116,7 +116,7 @@ def test_obstacles_of_a_kernel_are_findings() -> None:
         "set ansible_become: true, or log in as root"
     ]
     assert found(KernelFacts("6.1", forwards=False, obstacles=(("eth1 has the qdisc htb 1:", "Remove it."),))) == [
-        f"{name}: found net.ipv4.ip_forward 0, expected 1: it is a router of the experiment; "
+        f"{name}: found net.ipv4.ip_forward 0, expected 1 on a router of the experiment; "
         "sysctl -w net.ipv4.ip_forward=1",
         f"{name}: eth1 has the qdisc htb 1:; remove it",
     ]

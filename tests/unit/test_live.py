@@ -67,7 +67,7 @@ def printed_counters(times: int) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
+def run_in_progress(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
     """Provide a run with a cell that has traffic."""
     folder = RunFolder.create(tmp_path, "policing-vs-shaping")
     with folder.lock_run(ASKED):
@@ -152,8 +152,8 @@ class TestRates:
 
 
 class TestWatchedRun:
-    def test_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-        folder, answer, cell = going_on
+    def test_live_page_follows_events_and_counters(self, run_in_progress: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        folder, answer, cell = run_in_progress
         run = WatchedRun(folder)
         run.read_new_data()
         assert run.shown_cells() == [] and run.doing["policed/1"].step == "traffic"
@@ -179,8 +179,8 @@ class TestWatchedRun:
         reported: dict[Any, float] = {}
         assert len(list(new_lines(run, reported))) == 3 and list(new_lines(run, reported)) == []
 
-    def test_finished_cell_is_counted_once(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-        folder, text, cell = going_on
+    def test_finished_cell_is_counted_once(self, run_in_progress: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        folder, text, cell = run_in_progress
         run = WatchedRun(folder)
         readings = printed_counters(3)
         for each in readings[:2]:
@@ -195,10 +195,10 @@ class TestWatchedRun:
         assert [point.time_s for point in points] == pytest.approx([2, 4])
 
     def test_killed_run_is_shown_as_interrupted(
-        self, going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch
+        self, run_in_progress: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
-        folder, _, _ = going_on
+        folder, _, _ = run_in_progress
         run = WatchedRun(folder)
         run.read_new_data()
         run.read_new_data()
@@ -214,8 +214,8 @@ class TestWatchedRun:
             assert folder.is_in_progress()
         assert not folder.is_in_progress()
 
-    def test_invalid_counters_are_reported(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-        folder, _, cell = going_on
+    def test_invalid_counters_are_reported(self, run_in_progress: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        folder, _, cell = run_in_progress
         run = WatchedRun(folder)
         cell.append_counters("R1", {"ok": False, "error": "no"})
         run.read_new_data()
@@ -245,13 +245,13 @@ class TestWatchedRun:
 class TestCommand:
     def test_watch_without_a_terminal_prints_lines_and_the_end(
         self,
-        going_on: tuple[RunFolder, ProgressFile, Cell],
+        run_in_progress: tuple[RunFolder, ProgressFile, Cell],
         capsys: pytest.CaptureFixture[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         stepped_back = []
         monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: stepped_back.append(True))
-        folder, text, cell = going_on
+        folder, text, cell = run_in_progress
         for second in range(2):
             cell.append_counters("R1", counters_reply(second))
         text.end("interrupted")
@@ -264,8 +264,8 @@ class TestCommand:
         assert len(stepped_back) == 2
 
 
-def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-    folder, text, cell = going_on
+def test_imported_names_are_escaped(run_in_progress: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    folder, text, cell = run_in_progress
     text.cell("policed/1 [/x] \x1b[2J", "cells/policed/1")
     for second in range(2):
         cell.append_counters("R1", counters_reply(second))
@@ -278,9 +278,9 @@ def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cel
 @pytest.mark.parametrize(("cells", "shown"), [(1, 1), (3, 2), (6, 2)])
 @pytest.mark.parametrize(("width", "graph"), [(50, 0), (60, 0), (80, 16), (120, 40)])
 def test_small_terminal_shows_complete_lines(
-    going_on: tuple[RunFolder, ProgressFile, Cell], width: int, graph: int, cells: int, shown: int
+    run_in_progress: tuple[RunFolder, ProgressFile, Cell], width: int, graph: int, cells: int, shown: int
 ) -> None:
-    folder, text, _ = going_on
+    folder, text, _ = run_in_progress
     row = {"arm": "policed", "measured": 8e5, "unit": "b/s", "tolerance": "795.3 kb/s to 839.5 kb/s"}
     verdicts = ["within"] * 19 + ["outside"]
     text.figures(
@@ -326,9 +326,9 @@ def test_small_graphs_begin_at_zero() -> None:
 
 
 @pytest.fixture
-def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
+def view(run_in_progress: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
     monkeypatch.setattr("qoslab.live.server.FAREWELL_S", 0.0)
-    folder, _, cell = going_on
+    folder, _, cell = run_in_progress
     for second in range(4):
         cell.append_counters("R1", counters_reply(second))
     with LiveView(metrics=0) as made:
@@ -358,13 +358,13 @@ class TestServer:
                 assert b"http" not in content.replace(b"http-equiv", b"")
 
     def test_live_counters_increase_during_traffic(
-        self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]
+        self, view: LiveView, run_in_progress: tuple[RunFolder, ProgressFile, Cell]
     ) -> None:
         def drawn() -> int:
             return len(json.loads(request_page(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
 
         assert drawn() == 3
-        going_on[2].append_counters("R1", counters_reply(4))
+        run_in_progress[2].append_counters("R1", counters_reply(4))
         with view.lock:
             view._run.read_new_data()
         assert drawn() == 4
@@ -511,9 +511,9 @@ class TestServer:
             thread.join(10)
         assert "a bug in qoslab: RuntimeError: no such" in json.loads(request_page(view.url + "data.json")[1])["error"]
 
-    def test_live_server_leaves_nothing_behind(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_live_server_leaves_nothing_behind(self, run_in_progress: tuple[RunFolder, ProgressFile, Cell]) -> None:
         with LiveView() as view:
-            view.serve(WatchedRun(going_on[0]))
+            view.serve(WatchedRun(run_in_progress[0]))
             assert request_page(view.url)[0] == 200
         with pytest.raises(ConnectionRefusedError):
             request_page(view.url)

@@ -15,7 +15,7 @@ from qoslab.run.cell.observing import observe_all
 from qoslab.run.devices.collector import RouterAnswer
 
 
-def wanted(*pairs: tuple[str, str]) -> list[Observation]:
+def make_observations(*pairs: tuple[str, str]) -> list[Observation]:
     return [Observation(node=node, command=command) for node, command in pairs]
 
 
@@ -30,7 +30,7 @@ def test_routers_answer_in_parallel_and_each_in_order() -> None:
         return RouterAnswer(f"{device}: {command}\n", None)
 
     pairs = [("R1", "show clock"), ("R2", "show clock"), ("R1", "show users"), ("R2", "show version")]
-    found = observe_all(wanted(*pairs), observe)
+    found = observe_all(make_observations(*pairs), observe)
     assert [each.raw for each in found] == [f"{device}: {command}\n" for device, command in pairs]
     for router in ("R1", "R2"):
         assert [each for each in asked if each[0] == router] == [each for each in pairs if each[0] == router]
@@ -54,7 +54,7 @@ def test_unresponsive_router_is_reported_after_the_others_answered() -> None:
         return RouterAnswer("", None)
 
     with pytest.raises(DeviceError, match="R1 did not answer"):
-        observe_all(wanted(("R1", "show clock"), ("R2", "show clock")), observe)
+        observe_all(make_observations(("R1", "show clock"), ("R2", "show clock")), observe)
     assert done.is_set()
 
 
@@ -68,6 +68,6 @@ def test_ctrl_c_does_not_wait_for_routers() -> None:
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        observe_all(wanted(("R1", "show clock")), observe)
+        observe_all(make_observations(("R1", "show clock")), observe)
     assert time.monotonic() - began < 30
     released.set()

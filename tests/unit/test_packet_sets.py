@@ -16,7 +16,7 @@ def router(text: str) -> Device:
     return device
 
 
-def never_matches_because(text: str) -> str:
+def never_matches_text(text: str) -> str:
     device = router(text)
     return never_matches_reason(device, device.class_maps["C"])
 
@@ -61,7 +61,7 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
     ],
 )
 def test_class_map_that_matches_nothing_has_a_reason(text: str, expected: str) -> None:
-    assert expected in never_matches_because(text)
+    assert expected in never_matches_text(text)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_class_map_that_matches_nothing_has_a_reason(text: str, expected: str) -
     ],
 )
 def test_class_map_that_can_match_has_no_finding(text: str) -> None:
-    assert never_matches_because(text) == ""
+    assert never_matches_text(text) == ""
 
 
 def test_entry_with_fields_that_are_not_modelled_is_not_complemented() -> None:

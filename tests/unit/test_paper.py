@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Manifest, 
     return folder, manifest.model_copy(update={"experiment": experiment}), outcome
 
 
-def outside_page(figure: Figure) -> list[str]:
+def cut_off_texts(figure: Figure) -> list[str]:
     """Return the cut-off texts. Numbers at an axis are left out: those beyond its ends are not drawn."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
@@ -63,7 +63,7 @@ def test_long_names_are_complete(
 ) -> None:
     figure = paper.draw_metric(*run, "goodput.sum", kind, width)
     paper.save(figure, tmp_path / "a.svg")
-    assert outside_page(figure) == []
+    assert cut_off_texts(figure) == []
     output = " ".join((tmp_path / "a.svg").read_text().split())
     assert all(word in output for word in ("random", "policed", "shaped"))
     if kind == "bar":
@@ -80,7 +80,7 @@ def test_text_without_space_is_reported(tmp_path: Path) -> None:
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
     figure.subplots().set_ylabel("\n".join(["more", "than", "there", "is", "room", "for"]))
     figure.axes[0].set_xlabel("\n" * 40)
-    with pytest.raises(UserError, match=r"no space next to the names in 30 mm, expected a larger --width"):
+    with pytest.raises(UserError, match=r"no space next to the labels in 30 mm, expected a larger --width"):
         paper.save(figure, tmp_path / "a.svg")
     assert list(tmp_path.iterdir()) == []
 

@@ -26,7 +26,7 @@ CODE = "open(__file__ + '.ran', 'w').close(); raise SystemExit(9)\n"
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def malicious_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Provide a malicious current folder, and check that none of its modules has run after the test."""
     folder = tmp_path / "received"
     for name in PLANTED:
@@ -47,7 +47,7 @@ def test_planted_modules_could_be_imported(tmp_path: Path) -> None:
 
 
 def test_report_with_helpers_imports_nothing_planted(
-    planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    malicious_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arms = [{"name": name} for name in ("policed", "shaped", *(f"policed{number}" for number in range(FEWEST - 2)))]
     experiment = {key: value for key, value in sample_run.EXPERIMENT.items() if key != "compare"}
@@ -65,19 +65,23 @@ def test_report_with_helpers_imports_nothing_planted(
 
 
 @pytest.mark.long
-def test_run_with_workers_imports_nothing_planted(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_with_workers_imports_nothing_planted(malicious_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--lab", "simulated", "--duration", "2s", "--arm", "policed", "--scheduler", "local"]
     main(["run", "policing-vs-shaping", *words])
-    assert '"valid": true' in next(planted.glob("runs/*/latest/manifest.json")).read_text(), capsys.readouterr().err
+    assert '"valid": true' in next(malicious_folder.glob("runs/*/latest/manifest.json")).read_text(), (
+        capsys.readouterr().err
+    )
 
 
-def test_notebook_imports_nothing_planted(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_imports_nothing_planted(malicious_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[list[str], dict[str, str], Path]] = []
     monkeypatch.setattr(os, "execve", lambda _, words, environment: started.append((words, environment, Path.cwd())))
     monkeypatch.setenv("QOSLAB_RUN", "x")
     assert main(["notebook", "policing-vs-shaping", "--no-browser"]) == 0
     ((words, environment, folder),) = started
-    assert words[:5] == python_module_command("jupyterlab", str(planted / "analysis/policing-vs-shaping.ipynb"))
+    assert words[:5] == python_module_command(
+        "jupyterlab", str(malicious_folder / "analysis/policing-vs-shaping.ipynb")
+    )
     assert folder.samefile(sys.prefix), "there are no configuration files of Jupyter but the environment's own"
     # As Jupyter starts it, in a folder with what is planted.
     kernel = [sys.executable, "-m", "ipykernel_launcher", "--version"]

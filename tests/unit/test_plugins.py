@@ -42,7 +42,7 @@ def _forget_plugins() -> None:
 
 
 @pytest.fixture
-def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def acme_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.syspath_prepend(PACKAGE)
         _forget_plugins()
@@ -62,7 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_plugins_are_loaded_only_on_request(acme: None) -> None:
+def test_plugins_are_loaded_only_on_request(acme_package: None) -> None:
     assert {*TOOLS} == {"iperf3", "iperf", "flood", "ramp", "broken", "hollow"}
     assert "broken" in TOOLS and "ramp" in TOOLS and "bsd" in PLATFORMS
     assert "acme_qos" not in sys.modules
@@ -70,13 +70,13 @@ def test_plugins_are_loaded_only_on_request(acme: None) -> None:
     assert plugin_package(installed_plugins("tools")["ramp"]) == "acme-qos 1.2"
 
 
-def test_plugin_cannot_replace_a_built_in_name(acme: None) -> None:
+def test_plugin_cannot_replace_a_built_in_name(acme_package: None) -> None:
     assert find_tool("iperf3") is TOOLS.own["iperf3"]
     assert TOOLS.fingerprint("iperf3") == ""
     assert TOOLS.fingerprint("ramp").startswith("tool ramp: acme-qos 1.2, SHA-256 ")
 
 
-def test_broken_plugin_is_named_with_its_package(acme: None) -> None:
+def test_broken_plugin_is_named_with_its_package(acme_package: None) -> None:
     with pytest.raises(
         PluginError, match=r'the tool "broken" of the package acme-qos 1\.2 .* cannot be loaded: Module'
     ):
@@ -88,7 +88,7 @@ def test_broken_plugin_is_named_with_its_package(acme: None) -> None:
 
 
 def test_experiment_runs_with_a_plugin(
-    acme: None, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    acme_package: None, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["run", "mine", "--lab", "simulated", "--duration", "1s", "--arm", "policed"]
     status = cli.main(words)
@@ -112,14 +112,14 @@ def test_experiment_runs_with_a_plugin(
     assert "the package that adds it is not installed" in capsys.readouterr().err
 
 
-def test_figure_of_a_plugin_is_completed(acme: None) -> None:
+def test_figure_of_a_plugin_is_completed(acme_package: None) -> None:
     shell = ShellComplete(cli.command_group, {}, "qoslab", "_QOSLAB_COMPLETE")
     offered = [item.value for item in shell.get_completions(["figure", "policing-vs-shaping"], "acme")]
     assert offered == ["acme-shares"]
     assert "acme_qos" not in sys.modules, "nobody waits at a key for another package to load"
 
 
-def test_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> None:
+def test_metric_of_a_failing_function_is_missing_with_the_reason(acme_package: None) -> None:
     (function,) = [each for each in metric_functions("flows") if "acme.fails" in each.names]
     selection = SimpleNamespace(rows=tables.plain("flows", [{"stream": 1}]))
     ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
@@ -127,7 +127,9 @@ def test_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> 
     assert figure == Missing("its function failed: ZeroDivisionError: division by zero")
 
 
-def test_commands_without_the_plugin_work(acme: None, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_without_the_plugin_work(
+    acme_package: None, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["validate", "policing-vs-shaping"]) == 0
     assert "left out" not in capsys.readouterr().err
     text = EXPERIMENT.replace("tool: iperf3,", "tool: broken,")
@@ -154,7 +156,7 @@ def _project_holds(word: str, named: str) -> bool:
     return word not in TOOLS.own and not re.search(r"faulty|nothing_there|GONE", named)
 
 
-def test_conformance_names_each_failed_requirement(acme: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conformance_names_each_failed_requirement(acme_package: None, capsys: pytest.CaptureFixture[str]) -> None:
     for kind, name in (
         ("tools", "ramp"),
         ("platforms", "bsd"),

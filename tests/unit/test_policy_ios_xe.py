@@ -26,7 +26,7 @@ def classes(text: str, rate_bps: int | None = None) -> dict[str, ClassValues]:
     return {"/".join(each.path): each for each in policy.classes}
 
 
-def below_a_shaper(rate_bps: int, *lines: str) -> dict[str, ClassValues]:
+def child_classes(rate_bps: int, *lines: str) -> dict[str, ClassValues]:
     """Return the classes of a child below a shaper."""
     child = "policy-map CHILD\n" + "".join(f" {line}\n" for line in lines)
     parent = f"policy-map PARENT\n class class-default\n  shape average {rate_bps}\n  service-policy CHILD\n"
@@ -144,7 +144,7 @@ def test_percentage_thresholds_refer_to_the_limit() -> None:
 def test_class_rates_under_full_load_are_computed(
     rate_bps: int, lines: list[str], expected_kbps: dict[str, float]
 ) -> None:
-    found = below_a_shaper(rate_bps, *lines)
+    found = child_classes(rate_bps, *lines)
     kbps = {name: each.busy.bps / 1000 for name, each in found.items() if each.busy}
     assert kbps == pytest.approx(expected_kbps, rel=0.001)
     assert not any(each.estimate for each in found.values())
@@ -152,7 +152,7 @@ def test_class_rates_under_full_load_are_computed(
 
 def test_minimum_rates_share_the_bandwidth_left_by_priority() -> None:
     lines = ["class C1", " priority", " police 6000000", "class C2", " bandwidth 6000", "class C3", " bandwidth 2000"]
-    found = below_a_shaper(10_000_000, *lines)
+    found = child_classes(10_000_000, *lines)
     assert {name: each.busy and each.busy.bps for name, each in found.items()} == pytest.approx(
         {"C1": 6_000_000, "C2": 3_000_000, "C3": 1_000_000, "class-default": 0}
     )
@@ -160,7 +160,7 @@ def test_minimum_rates_share_the_bandwidth_left_by_priority() -> None:
 
 def test_long_queue_of_a_small_class_is_a_finding() -> None:
     lines = ["class C1", " bandwidth remaining percent 5", " queue-limit 4096", "class class-default"]
-    queue = below_a_shaper(29_750_000, *lines)["C1"].queue
+    queue = child_classes(29_750_000, *lines)["C1"].queue
     assert queue is not None and queue.ms is not None
     assert queue.ms * 1500 / 1514 == pytest.approx(33_000, rel=0.01)
     assert queue.ms * 900 / 1514 == pytest.approx(19_800, rel=0.01)
@@ -285,7 +285,7 @@ def test_rates_and_bursts_are_accepted_in_the_ranges_of_the_release(version: str
 
 
 def test_classes_of_a_priority_level_wait_for_each_other_and_for_higher_levels() -> None:
-    found = below_a_shaper(
+    found = child_classes(
         100_000_000,
         "class C1\n  police cir 8000000 bc 100000\n  priority level 1",
         "class C2\n  police cir 12000000 bc 200000\n  priority level 1",
@@ -301,18 +301,18 @@ def test_classes_of_a_priority_level_wait_for_each_other_and_for_higher_levels()
 
 def test_bursts_wait_at_most_for_the_shared_priority_queue() -> None:
     lines = [f"class C{number}\n  police cir 10000000\n  priority" for number in (1, 2, 3)]
-    found = below_a_shaper(100_000_000, *lines)
+    found = child_classes(100_000_000, *lines)
     assert found["C1"].wait_ms == pytest.approx((512 * 1514 + 2 * 1514) * 8_000 / 100e6)
 
 
 def test_a_level_below_unlimited_priority_has_no_longest_wait() -> None:
-    found = below_a_shaper(100_000_000, "class C1\n  priority level 1", "class C2\n  priority level 2 1000")
+    found = child_classes(100_000_000, "class C1\n  priority level 1", "class C2\n  priority level 2 1000")
     assert found["C1"].wait_ms is not None
     assert found["C2"].wait_ms is None
 
 
 def test_thresholds_in_time_are_bytes_at_the_rate_of_the_class() -> None:
-    found = below_a_shaper(
+    found = child_classes(
         100_000_000,
         "class C1\n  bandwidth 10000\n  queue-limit 30 ms\n  random-detect dscp-based\n"
         "  random-detect dscp af11 10 ms 20 ms",

@@ -25,7 +25,7 @@ ALL = sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
 
 
 @cache
-def loaded(name: str) -> Experiment:
+def load_experiment_by_name(name: str) -> Experiment:
     """Return an experiment of the folder, as a constant."""
     return load_experiment(EXPERIMENTS / f"{name}.yml")
 
@@ -41,14 +41,14 @@ def expected(experiment: Experiment) -> list[Expectation]:
     return found
 
 
-def rows_of(name: str, experiment: Experiment) -> tuple[PublishedFigure, ...]:
+def published_rows(name: str, experiment: Experiment) -> tuple[PublishedFigure, ...]:
     """Return the rows of the published table of an experiment."""
     return published_figures(EXPERIMENTS / f"{name}.yml", experiment)
 
 
 def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], PublishedFigure]:
     """Return every published value of a measured quantity, by its metric and place."""
-    figures = rows_of(name, experiment)
+    figures = published_rows(name, experiment)
     return {(each.arm, each.metric, each.selection): each for each in figures if each.metric and each.is_published}
 
 
@@ -80,7 +80,7 @@ def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) 
     ("kbps", "ring"), [(128, 1), (128, 2), (128, 5), (512, 2), (512, 5), (512, 10)], ids=lambda value: str(value)
 )
 def test_probes_queue_behind_each_other_in_the_ring(kbps: int, ring: int) -> None:
-    experiment = loaded("tx-ring-limit")
+    experiment = load_experiment_by_name("tx-ring-limit")
     text = {
         each.metric: each.prediction
         for each in expected(experiment)
@@ -103,7 +103,7 @@ def test_probes_queue_behind_each_other_in_the_ring(kbps: int, ring: int) -> Non
 @pytest.mark.parametrize("name", ALL)
 def test_unreproduced_values_are_explained(name: str) -> None:
     """Check that the report explains each published value that differs from the prediction."""
-    experiment = loaded(name)
+    experiment = load_experiment_by_name(name)
     known = published(name, experiment)
     if experiment.compare is None:
         return
@@ -121,7 +121,7 @@ def test_unreproduced_values_are_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_prediction_is_within_its_own_bounds(name: str) -> None:
-    experiment = loaded(name)
+    experiment = load_experiment_by_name(name)
     if experiment.compare is None:
         return
     for each in expected(experiment):
@@ -147,9 +147,9 @@ Two are ratios of values that also count separately: the spread of ten streams, 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_value_of_an_article_is_accounted_for(name: str) -> None:
     """Account for every value: the experiment has an expectation for it, or its row says why none is possible."""
-    experiment = loaded(name)
+    experiment = load_experiment_by_name(name)
     judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
-    rows = rows_of(name, experiment)
+    rows = published_rows(name, experiment)
     assert len([each for each in rows if each.is_published]) == FIGURES[name]
     silent = [each for each in rows if not each.remark and (each.arm, each.metric, each.selection) not in judged]
     assert silent == []
@@ -160,7 +160,7 @@ def test_every_table_row_has_its_source_and_time(name: str) -> None:
     """Check every row: it has the time given by the article, or a note that it gives none, and its place, unless it is
     derived.
     """
-    rows = rows_of(name, loaded(name))
+    rows = published_rows(name, load_experiment_by_name(name))
     assert [each.source for each in rows if not each.kind or not each.moment] == []
     assert [each.source for each in rows if not each.place and each.kind != "derived"] == []
 
@@ -172,7 +172,7 @@ def test_tables_have_all_columns(path: Path) -> None:
 
 
 def test_grid_has_the_scenarios_of_the_slides() -> None:
-    experiment = loaded("tcp-friendly-policer")
+    experiment = load_experiment_by_name("tcp-friendly-policer")
     cells = list(arm_combinations(experiment.arm_matrix(experiment.arm("grid")), "grid"))
     various = {name: {str(cell[name]) for cell in cells} for name in ("rtt", "link", "pir", "connections")}
     assert [len(values) for values in various.values()] == [3, 3, 5, 4]
@@ -194,7 +194,7 @@ CLAIM = "claim"
 def named(reference: str, own: str) -> list[Expectation]:
     """Return the expectations that a reference names: `[EXPERIMENT: ]ARM METRIC[ (CELLS)]`; any cells without."""
     before, separator, text = reference.partition(": ")
-    found = expected(loaded(before if separator else own))
+    found = expected(load_experiment_by_name(before if separator else own))
     text = text or before
     return [
         each for each in found if text in (f"{each.arm} {each.metric}", f"{each.arm} {each.metric} ({each.selection})")
@@ -228,7 +228,7 @@ def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
     unit = UNITS.get(figure.unit, 1.0)
     value, uncertain = figure.value * unit, figure.resolution * unit / 2
     if reference.startswith("average "):
-        compare = loaded(name).compare
+        compare = load_experiment_by_name(name).compare
         assert compare is not None
         found = [each for each in compare.averages if f"average {each.title}" == reference]
         return bool(found) and all(each.is_within_bounds(value, value, value) for each in found)
@@ -240,9 +240,9 @@ def test_minimum_number_of_values_is_compared() -> None:
     """Count the values with an expectation of their own, or with one named by `compared` in their row."""
     compared, unlike = 0, []
     for name in ALL:
-        experiment = loaded(name)
+        experiment = load_experiment_by_name(name)
         judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
-        for figure in rows_of(name, experiment):
+        for figure in published_rows(name, experiment):
             references = list(filter(None, figure.compared.split("; ")))
             unlike += [(name, figure.source, each) for each in references if not is_compared(each, figure, name)]
             own = (figure.arm, figure.metric, figure.selection) in judged
@@ -281,7 +281,7 @@ def hashed_queue(flows: int, chance: random.Random) -> list[int]:
     return sorted(queues.values())
 
 
-def share_of(queues: list[int], offered_bps: float, class_bps: float) -> float:
+def queue_shares(queues: list[int], offered_bps: float, class_bps: float) -> float:
     """Return the share of each queue: equal for queues with more load, the load for the others."""
     left = class_bps
     for place, count in enumerate(queues):
@@ -297,7 +297,7 @@ def test_hashed_flows_share_as_computed(flows: int) -> None:
     chance = random.Random(1)
     offered_bps, class_bps = 1_500_000 / flows * 260 / 256, 594.3e3
     every = [hashed_queue(flows, chance) for _ in range(2000)]
-    alike = [share_of(queues, offered_bps, class_bps) for queues in every]
+    alike = [queue_shares(queues, offered_bps, class_bps) for queues in every]
     found = [
         [min(offered_bps, share / count) for count in queues for _ in range(count)]
         for queues, share in zip(every, alike, strict=True)
@@ -307,7 +307,11 @@ def test_hashed_flows_share_as_computed(flows: int) -> None:
         "goodput.flow.max(flows)": [max(each) * 228 / 260 for each in found],
         "goodput.flow.median(flows)": [median(each) * 228 / 260 for each in found],
     }
-    rows = {each.metric: each for each in expected(loaded("hqf-fair-queue")) if each.arms == (f"flows-{flows}",)}
+    rows = {
+        each.metric: each
+        for each in expected(load_experiment_by_name("hqf-fair-queue"))
+        if each.arms == (f"flows-{flows}",)
+    }
     assert len(of.keys() & rows.keys()) == (3 if flows == 100 else 2)
     for metric in of.keys() & rows.keys():
         centre, spread = mean(of[metric]), pstdev(of[metric])

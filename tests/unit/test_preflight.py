@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "interfaces that nothing reads": (
         {"ports": {}, "unread": "the parser recognised nothing in it"},
         [
-            "R1: found no parser for its answer to `show interfaces` (the parser recognised nothing in it), expected "
+            "R1: found no parser for its output of `show interfaces` (the parser recognised nothing in it), expected "
             "a list of its interfaces; enter `show interfaces` there"
         ],
     ),
@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "rights of a host to capture": (
         {"way": "as it is", "server": {"no_capture": "dumpcap: socket: Operation not permitted", "root": False}},
         [
-            'server: found that dumpcap may not capture, "dumpcap: socket: Operation not permitted", expected it for '
+            'server: found no permission to capture ("dumpcap: socket: Operation not permitted"), expected it for '
             "the experiment's captures; add the user"
         ],
     ),
@@ -127,7 +127,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "program": (
         {"server": {"missing": ("iperf3",)}},
-        ["server: found no program iperf3 in PATH, expected it; install"],
+        ["server: found no program iperf3 in PATH, expected it to be installed; install"],
     ),
     "a program of ours": (
         {"server": {"unfit": {"flood": "flood: /lib/libc.so.6: version `GLIBC_2.34' not found (required by flood)"}}},
@@ -225,7 +225,7 @@ def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
 def test_nodes_of_another_run_are_named() -> None:
     found = check_locks({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
     assert [str(each) for each in found] == [
-        "client: found eth0 held by the run of alice, expected it free; wait for it to finish",
+        "client: found eth0 locked by the run of alice, expected no lock; wait for it to finish",
         "R1: found the run lock of another run, the run of alice, expected none; wait for it to finish; if it "
         "crashed, run `qoslab lab rescue` on the machine that started it, or enter `no alias exec qoslab`",
     ]
@@ -388,7 +388,7 @@ def test_run_in_progress_elsewhere_is_detected() -> None:
     ) == [
         "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, the "
         "device at the start of the run",
-        "server: found machine b, expected machine a, the device at the start of the run",
+        "server: found machine b, expected the device at the start of the run, machine a",
     ]
 
 
@@ -406,7 +406,7 @@ def test_notes_do_not_refuse_a_run() -> None:
     )
     assert refusal_error(found) is None
     assert [str(each).partition(";")[0] for each in found] == [
-        "R1: found its command line at 192.168.10.1, within the test network 192.168.10.0/24",
+        "R1: found its management address 192.168.10.1, in the test network 192.168.10.0/24",
         "R1: found 3 CRC errors on FastEthernet0/0, expected none on the link lan",
         "server: found 100 MB free for captures, expected up to 750 MB",
         "server: found its clock -3.700 s from this machine's, expected at most 1 s",
@@ -496,13 +496,13 @@ def emulated_link(**link: Any) -> Experiment:
         (
             {"delay": "50 ms", "jitter": {"size": "200 us"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (40 round trips are too few to distinguish 200 us of jitter from none), "
-            "expected a measurement",
+            "found no measurement of its jitter (40 round trips are too few to distinguish 200 us of jitter from none)"
+            ", expected one",
         ),
         (
             {"delay": "50 ms", "jitter": {"size": "5 ms", "correlation": "90 %"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (successive delays are correlated, by 90 %), expected a measurement",
+            "found no measurement of its jitter (successive delays are correlated, by 90 %), expected one",
         ),
         (
             {},
@@ -513,8 +513,8 @@ def emulated_link(**link: Any) -> Experiment:
         (
             {"loss": {"model": "random", "probability": "1 %"}},
             RoundTrips(20, (0.3,) * 20, 400, 392),
-            "found its loss not measured (420 requests are too few to distinguish 2 % round-trip loss from none), "
-            "expected a measurement",
+            "found no measurement of its loss (420 requests are too few to distinguish 2 % round-trip loss from none), "
+            "expected one",
         ),
         (
             {"loss": {"model": "random", "probability": "1 %"}},

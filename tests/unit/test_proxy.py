@@ -41,15 +41,15 @@ def device(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
+def modern_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
     with FakeDevice(tmp_path_factory.mktemp("device")) as device:
         yield device
 
 
 @pytest.fixture(scope="module")
-def shared(modern: FakeDevice) -> Iterator[AccessProxies]:
+def shared_proxy(modern_device: FakeDevice) -> Iterator[AccessProxies]:
     """Provide one access proxy of R1 for tests that leave it unchanged."""
-    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern_device)}) as proxies:
         yield proxies
 
 
@@ -92,9 +92,11 @@ def privilege(proxies: AccessProxies, name: str) -> str:
 ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 
-def test_proxy_reaches_a_device_by_host_name(modern: FakeDevice) -> None:
+def test_proxy_reaches_a_device_by_host_name(modern_device: FakeDevice) -> None:
     named = replace(
-        connect_by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n"
+        connect_by_ssh(modern_device),
+        host="localhost",
+        known_hosts=f"[localhost]:{modern_device.ssh} {modern_device.host_key}\n",
     )
     with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as proxies:
         proxies.open("R1")
@@ -122,18 +124,18 @@ def test_client_starts_at_the_privileged_prompt(
         assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared: AccessProxies) -> None:
-    with AccessProxies({"R1": connect_by_ssh(modern), "R2": connect_by_ssh(modern)}) as proxies:
+def test_proxy_password_is_valid_for_that_proxy_only(modern_device: FakeDevice, shared_proxy: AccessProxies) -> None:
+    with AccessProxies({"R1": connect_by_ssh(modern_device), "R2": connect_by_ssh(modern_device)}) as proxies:
         access = proxies.access()
-        for wrong in (access["R2"].password, shared.access()["R1"].password, PASSWORD):
+        for wrong in (access["R2"].password, shared_proxy.access()["R1"].password, PASSWORD):
             with pytest.raises(asyncssh.PermissionDenied):
                 session_output(proxies, "R1", "", until="#", password=wrong)
         assert privilege(proxies, "R1") == ANSWER
 
 
-def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
+def test_loss_of_the_proxies_is_reported_to_subscribers(modern_device: FakeDevice) -> None:
     session_output: list[str] = []
-    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern_device)}) as proxies:
         proxies.on_exit(session_output.append)
         proxies._helper.process.kill()
         with pytest.raises(TransientFault):
@@ -144,9 +146,9 @@ def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> N
     assert session_output == [gone, gone]
 
 
-def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
+def test_closing_the_proxies_is_not_reported(modern_device: FakeDevice) -> None:
     session_output: list[str] = []
-    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern_device)}) as proxies:
         proxies.on_exit(session_output.append)
     assert session_output == []
 
@@ -168,8 +170,8 @@ def failure_reasons(device: FakeDevice) -> dict[str, tuple[AccessMethod, Failure
     }
 
 
-def test_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
-    expected = failure_reasons(modern)
+def test_reason_of_a_refused_client_is_reported(modern_device: FakeDevice, tmp_path: Path) -> None:
+    expected = failure_reasons(modern_device)
     with AccessProxies({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as proxies:
         for name, (_, kind, hint) in expected.items():
             with pytest.raises((AccessFault, ProxyClosedFault)) as found:
@@ -218,14 +220,14 @@ def test_with_unknown_algorithms_both_remedies_are_named() -> None:
     assert "qoslab_old_ssh" not in _algorithm_failure(replace(way, old_ssh=True), [], "no match").trouble.hint
 
 
-def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
+def test_refused_login_is_not_retried(modern_device: FakeDevice) -> None:
     noted: list[str] = []
-    before = modern.asked
-    with AccessProxies({"R1": replace(connect_by_ssh(modern), password="wrong")}, note=noted.append) as proxies:
+    before = modern_device.asked
+    with AccessProxies({"R1": replace(connect_by_ssh(modern_device), password="wrong")}, note=noted.append) as proxies:
         texts = [session_output(proxies, "R1", "", until="never") for _ in range(3)]
-        message = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
+        message = f"R1: login refused: 127.0.0.1 port {modern_device.ssh} by ssh refused user 'lab'"
         assert texts == [f"\r\n% Error: {message.removeprefix('R1: ')}\r\n"] * 3
-        assert modern.asked == before + 1
+        assert modern_device.asked == before + 1
         # Notes come from a thread, after the text that the client reads.
         wait_until(lambda: len(noted) >= 3, "each refused login is noted")
         assert noted == [message] * 3
@@ -244,12 +246,16 @@ def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
     ],
 )
 def test_proxy_waits_for_late_and_fragmented_answers(
-    modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], delay_s: float, piece: int | None, pause_s: float
+    modern_device: FakeDevice,
+    way: Callable[[FakeDevice], AccessMethod],
+    delay_s: float,
+    piece: int | None,
+    pause_s: float,
 ) -> None:
-    here = way(modern)
+    here = way(modern_device)
     assert here.port is not None
     with MisbehavingRelay(here.port, delay_s=delay_s, piece=piece, pause_s=pause_s) as proxy:
-        key = f"[127.0.0.1]:{proxy.port} {modern.host_key}\n"
+        key = f"[127.0.0.1]:{proxy.port} {modern_device.host_key}\n"
         with AccessProxies({"R1": replace(here, port=proxy.port, known_hosts=key)}) as proxies:
             assert privilege(proxies, "R1") == ANSWER
 
@@ -262,11 +268,11 @@ def test_clients_of_a_fast_device_have_shorter_timeouts(round_trip_s: float | No
     assert output_pause_s(round_trip_s) == pause_s
 
 
-def test_device_speed_is_measured_at_login(modern: FakeDevice) -> None:
-    here = connect_by_ssh(modern)
+def test_device_speed_is_measured_at_login(modern_device: FakeDevice) -> None:
+    here = connect_by_ssh(modern_device)
     assert here.port is not None
     with MisbehavingRelay(here.port, delay_s=0.1) as proxy:
-        far = replace(here, port=proxy.port, known_hosts=f"[127.0.0.1]:{proxy.port} {modern.host_key}\n")
+        far = replace(here, port=proxy.port, known_hosts=f"[127.0.0.1]:{proxy.port} {modern_device.host_key}\n")
         with AccessProxies({"R1": far}) as proxies:
             assert proxies.access()["R1"].pause_s is None, "not logged in yet"
             proxies.open()
@@ -277,8 +283,8 @@ def test_device_speed_is_measured_at_login(modern: FakeDevice) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [connect_by_ssh, connect_by_telnet])
-def test_unresponsive_device_is_reported(modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod]) -> None:
-    here = way(modern)
+def test_unresponsive_device_is_reported(modern_device: FakeDevice, way: Callable[[FakeDevice], AccessMethod]) -> None:
+    here = way(modern_device)
     assert here.port is not None
     with MisbehavingRelay(here.port) as proxy:
         proxy.stall()
@@ -303,7 +309,7 @@ def test_interrupt_ends_the_wait_for_a_device() -> None:
             proxies.open("R1")
 
 
-def test_logins_are_sequential_with_a_pause(modern: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_are_sequential_with_a_pause(modern_device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     pause_s = 0.3
     began: list[float] = []
     ended: list[float] = []
@@ -318,7 +324,7 @@ def test_logins_are_sequential_with_a_pause(modern: FakeDevice, monkeypatch: pyt
         return call
 
     async def two_at_once() -> None:
-        device = LoginDevice("R1", replace(connect_by_ssh(modern), pause_s=pause_s), None, Redaction())
+        device = LoginDevice("R1", replace(connect_by_ssh(modern_device), pause_s=pause_s), None, Redaction())
         for call in await asyncio.gather(logged_in(device), logged_in(device)):
             await device.leave(call)
 
@@ -329,45 +335,45 @@ def test_logins_are_sequential_with_a_pause(modern: FakeDevice, monkeypatch: pyt
     assert began[1] - ended[0] >= pause_s - 0.01
 
 
-def test_renamed_device_is_still_used(modern: FakeDevice, shared: AccessProxies) -> None:
-    (first,) = shared.ask("R1", "show privilege")
-    modern.router.device.hostname = "elsewhere"
+def test_renamed_device_is_still_used(modern_device: FakeDevice, shared_proxy: AccessProxies) -> None:
+    (first,) = shared_proxy.ask("R1", "show privilege")
+    modern_device.router.device.hostname = "elsewhere"
     try:
-        (second,) = shared.ask("R1", "show privilege")
+        (second,) = shared_proxy.ask("R1", "show privilege")
     finally:
-        modern.router.device.hostname = "R1"
+        modern_device.router.device.hostname = "R1"
     assert first == second == "Current privilege level is 15"
-    assert shared.ask("R1", "show privilege") == [first]
+    assert shared_proxy.ask("R1", "show privilege") == [first]
 
 
-def test_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
-    modern.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
+def test_device_with_a_long_name_is_configured(modern_device: FakeDevice) -> None:
+    modern_device.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
     try:
-        with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
+        with AccessProxies({"R1": connect_by_ssh(modern_device)}) as proxies:
             lines = ("configure terminal", "interface FastEthernet0/0", "description to Bob", "end")
             *_, shown = proxies.ask("R1", *lines, "show running-config interface FastEthernet0/0")
             proxies.ask("R1", *lines[:2], "no description", "end")
     finally:
-        modern.router.device.hostname = "R1"
+        modern_device.router.device.hostname = "R1"
     assert " description to Bob" in shown
     assert "BRANCH" not in shown
 
 
-def test_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
+def test_reused_login_gets_the_present_name(modern_device: FakeDevice) -> None:
+    with AccessProxies({"R1": connect_by_ssh(modern_device)}) as proxies:
         proxies.open()
-        modern.router.device.hostname = "elsewhere"
+        modern_device.router.device.hostname = "elsewhere"
         try:
             shown = session_output(proxies, "R1", "show privilege\r", until="15\r\nelsewhere#")
         finally:
-            modern.router.device.hostname = "R1"
+            modern_device.router.device.hostname = "R1"
         assert shown == ANSWER.replace("R1#", "elsewhere#")
 
 
-def test_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
+def test_reused_login_that_was_cut_is_repeated(modern_device: FakeDevice) -> None:
     with (
-        MisbehavingRelay(modern.telnet) as proxy,
-        AccessProxies({"R1": replace(connect_by_telnet(modern), port=proxy.port)}) as proxies,
+        MisbehavingRelay(modern_device.telnet) as proxy,
+        AccessProxies({"R1": replace(connect_by_telnet(modern_device), port=proxy.port)}) as proxies,
     ):
         proxies.open()
         proxy.cut()
@@ -376,9 +382,9 @@ def test_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
         assert proxy.connections == 2
 
 
-def test_client_is_answered_after_any_error(shared: AccessProxies) -> None:
+def test_client_is_answered_after_any_error(shared_proxy: AccessProxies) -> None:
     with pytest.raises(AccessFault, match="defect of the access proxy: ") as caught:
-        shared.ask("R1", 7)  # type: ignore[arg-type]
+        shared_proxy.ask("R1", 7)  # type: ignore[arg-type]
     assert caught.value.kind is FailureKind.DEFECT
 
 
@@ -393,10 +399,10 @@ def test_without_a_port_each_transport_has_its_default(
     assert (way.protocol, way.port, way.address_text) == (reach, expected, f"r1 port {expected} by {reach}")
 
 
-def test_next_client_logs_in_after_a_lost_connection(modern: FakeDevice, tmp_path: Path) -> None:
-    with MisbehavingRelay(modern.telnet) as proxy:
+def test_next_client_logs_in_after_a_lost_connection(modern_device: FakeDevice, tmp_path: Path) -> None:
+    with MisbehavingRelay(modern_device.telnet) as proxy:
         with AccessProxies(
-            {"R1": replace(connect_by_telnet(modern), port=proxy.port)}, transcripts=tmp_path
+            {"R1": replace(connect_by_telnet(modern_device), port=proxy.port)}, transcripts=tmp_path
         ) as proxies:
 
             async def cut() -> str:
@@ -463,10 +469,13 @@ def test_login_uses_the_key_of_the_inventory(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [connect_by_ssh, connect_by_telnet])
 def test_login_works_through_a_jump_host(
-    modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    modern_device: FakeDevice,
+    way: Callable[[FakeDevice], AccessMethod],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hop = known_jump_host(modern, tmp_path, monkeypatch)
-    through = replace(way(modern), jump=hop)
+    hop = known_jump_host(modern_device, tmp_path, monkeypatch)
+    through = replace(way(modern_device), jump=hop)
     refused = replace(through, jump=replace(hop, password="wrong"))
     with AccessProxies({"R1": through, "R2": refused}) as proxies:
         assert privilege(proxies, "R1") == ANSWER
@@ -474,8 +483,8 @@ def test_login_works_through_a_jump_host(
             proxies.open("R2")
 
 
-def test_console_accepts_one_client_and_leaves_the_previous_mode(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": replace(connect_by_telnet(modern), console=True)}) as proxies:
+def test_console_accepts_one_client_and_leaves_the_previous_mode(modern_device: FakeDevice) -> None:
+    with AccessProxies({"R1": replace(connect_by_telnet(modern_device), console=True)}) as proxies:
 
         async def two() -> str:
             access = proxies.access()["R1"]
@@ -492,17 +501,17 @@ def test_console_accepts_one_client_and_leaves_the_previous_mode(modern: FakeDev
         assert privilege(proxies, "R1") == ANSWER
 
 
-def test_secrets_are_only_in_the_memory_of_the_process(modern: FakeDevice, shared: AccessProxies) -> None:
-    shared.open("R1")
-    process = Path(f"/proc/{shared._helper.process.pid}")
+def test_secrets_are_only_in_the_memory_of_the_process(modern_device: FakeDevice, shared_proxy: AccessProxies) -> None:
+    shared_proxy.open("R1")
+    process = Path(f"/proc/{shared_proxy._helper.process.pid}")
     seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
     assert b"qoslab.run.real.access.proxy_process" in seen
     assert not [secret for secret in SECRETS if secret.encode() in seen]
-    assert not [secret for secret in SECRETS if secret in repr(connect_by_ssh(modern))]
+    assert not [secret for secret in SECRETS if secret in repr(connect_by_ssh(modern_device))]
 
 
-def test_proxy_process_ends_with_its_owner(modern: FakeDevice) -> None:
-    proxies = AccessProxies({"R1": connect_by_ssh(modern)})
+def test_proxy_process_ends_with_its_owner(modern_device: FakeDevice) -> None:
+    proxies = AccessProxies({"R1": connect_by_ssh(modern_device)})
     proxies.open("R1")
     proxies.close()
     assert proxies._helper.process.returncode == 0

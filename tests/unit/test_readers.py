@@ -28,12 +28,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def several(monkeypatch: pytest.MonkeyPatch) -> None:
+def always_use_helper(monkeypatch: pytest.MonkeyPatch) -> None:
     """Return a helper for any number of cells."""
     monkeypatch.setattr(parallel, "FEWEST", 1)
 
 
-def readings_of(folder: RunFolder) -> Readings:
+def run_readings(folder: RunFolder) -> Readings:
     manifest = folder.manifest()
     return Readings(references(manifest.experiment, manifest.published))
 
@@ -48,12 +48,12 @@ def of_helper_alone(readings: Readings, cells: Sequence[CellFiles]) -> None:
     parallel._have_read(readings, deque(cells))
 
 
-@pytest.mark.usefixtures("several")
+@pytest.mark.usefixtures("always_use_helper")
 def test_helpers_give_the_same_bytes(folder: RunFolder) -> None:
     analyse(folder)
     alone = results(folder)
     assert len(alone) > 10
-    readings = readings_of(folder)
+    readings = run_readings(folder)
     of_helper_alone(readings, folder.open().cells)
     assert not any(readings.lacks(cell) for cell in folder.open().cells)
     analyse(folder, readings)
@@ -63,10 +63,10 @@ def test_helpers_give_the_same_bytes(folder: RunFolder) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("several")
+@pytest.mark.usefixtures("always_use_helper")
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_every_cell_is_read_with_any_number_of_helpers(folder: RunFolder, most: int) -> None:
-    readings = readings_of(folder)
+    readings = run_readings(folder)
     read(readings, folder.open().cells, most)
     # Without a helper there is nothing to be done ahead.
     assert [readings.lacks(cell) for cell in folder.open().cells] == [most == 0] * len(folder.open().cells)
@@ -78,12 +78,12 @@ def test_few_cells_use_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(parallel, "_helper", refuse)
     cells = folder.open().cells
-    read(readings_of(folder), cells * (parallel.FEWEST // len(cells)), 0)
-    read(readings_of(folder), cells, 4)
+    read(run_readings(folder), cells * (parallel.FEWEST // len(cells)), 0)
+    read(run_readings(folder), cells, 4)
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("several")
+@pytest.mark.usefixtures("always_use_helper")
 @pytest.mark.parametrize("command", [["true"], ["sh", "-c", "kill -9 $$"], ["no-such-program"]])
 def test_dead_helper_costs_only_time(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
     analyse(folder)
@@ -99,14 +99,14 @@ def test_dead_helper_costs_only_time(folder: RunFolder, monkeypatch: pytest.Monk
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("several")
+@pytest.mark.usefixtures("always_use_helper")
 def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     cell = folder.open().cells[0]
     (cell.path / EXPERIMENT).write_text("{")
     with pytest.raises(Exception) as alone:
-        readings_of(folder).cell_content(cell)
-    readings = readings_of(folder)
+        run_readings(folder).cell_content(cell)
+    readings = run_readings(folder)
     of_helper_alone(readings, [cell])
     assert readings.lacks(cell)
     # It is a problem of its cell, reported when that is read.

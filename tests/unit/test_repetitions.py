@@ -31,7 +31,7 @@ def scale_values(content: Any, factor: float) -> Any:
 
 
 @pytest.fixture
-def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
+def repeated_run(tmp_path: Path) -> Callable[..., RunFolder]:
     """Return a run whose arm `policed` was repeated, with the given change of goodput each time."""
 
     def make(*factors: float, valid: bool = True, spared: str = "") -> RunFolder:
@@ -60,27 +60,27 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
     return make
 
 
-def test_agreeing_repetitions_meet_the_stopping_rule(repeated: Callable[..., RunFolder]) -> None:
-    run = repeated(1.01, 0.99)
+def test_agreeing_repetitions_meet_the_stopping_rule(repeated_run: Callable[..., RunFolder]) -> None:
+    run = repeated_run(1.01, 0.99)
     why = stopping_reason(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"])
     assert "after 3 repetitions" in why and "within 5 %" in why
 
 
-def test_differing_repetitions_do_not_meet_the_stopping_rule(repeated: Callable[..., RunFolder]) -> None:
-    run = repeated(1.4, 0.6)
+def test_differing_repetitions_do_not_meet_the_stopping_rule(repeated_run: Callable[..., RunFolder]) -> None:
+    run = repeated_run(1.4, 0.6)
     assert stopping_reason(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
 
 
-def test_invalid_repetitions_do_not_count(repeated: Callable[..., RunFolder]) -> None:
-    run = repeated(1.0, 1.0, valid=False)
+def test_invalid_repetitions_do_not_count(repeated_run: Callable[..., RunFolder]) -> None:
+    run = repeated_run(1.0, 1.0, valid=False)
     assert stopping_reason(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
     comparison = analyse(run).comparison
     row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
     assert (row["n"], row["excluded"]) == (1, 2)
 
 
-def test_value_is_the_median_with_its_interval(repeated: Callable[..., RunFolder]) -> None:
-    comparison = analyse(repeated(1.5, 0.9)).comparison
+def test_value_is_the_median_with_its_interval(repeated_run: Callable[..., RunFolder]) -> None:
+    comparison = analyse(repeated_run(1.5, 0.9)).comparison
     row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
     # Student's t of two degrees of freedom, 4.3027, times the standard error of the median of 1, 1.5 and 0.9.
     assert row["low"] == pytest.approx(row["measured"] * (1 - 0.93058), rel=0.01)
@@ -89,17 +89,17 @@ def test_value_is_the_median_with_its_interval(repeated: Callable[..., RunFolder
 
 
 @pytest.mark.long
-def test_skipped_repetitions_are_neither_missing_nor_invalid(repeated: Callable[..., RunFolder]) -> None:
-    run = repeated(1.0, 1.0, spared="the interval of goodput.sum is narrow")
+def test_skipped_repetitions_are_neither_missing_nor_invalid(repeated_run: Callable[..., RunFolder]) -> None:
+    run = repeated_run(1.0, 1.0, spared="the interval of goodput.sum is narrow")
     outcome = analyse(run)
     assert outcome.valid, outcome.reasons
 
 
 @pytest.mark.long
 def test_advice_is_for_the_cells_that_were_repeated(
-    repeated: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    repeated_run: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    run = repeated(1.05, 0.95)
+    run = repeated_run(1.05, 0.95)
     reported = CliRunner().invoke(
         command_group, ["advise", str(run.path), "goodput.sum", "--difference", "5 %", "--json"]
     )
@@ -118,8 +118,10 @@ def test_advice_is_for_the_cells_that_were_repeated(
         (["police.bc", "--difference", "1"], "a value in B"),
     ],
 )
-def test_impossible_advice_has_a_reason(repeated: Callable[..., RunFolder], arguments: list[str], message: str) -> None:
-    run = repeated(1.05)
+def test_impossible_advice_has_a_reason(
+    repeated_run: Callable[..., RunFolder], arguments: list[str], message: str
+) -> None:
+    run = repeated_run(1.05)
     found = CliRunner().invoke(command_group, ["advise", str(run.path), *arguments])
     assert isinstance(found.exception, UserError)
     assert message in str(found.exception)

@@ -25,20 +25,20 @@ FIGURE = RunFigure("policed", "goodput.sum", "", "b/s", 1e6, None, None, None, "
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def analysed_run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = sample_run.make_run(tmp_path_factory.mktemp("made") / "runs")
     render(folder, analyse(folder))
     return folder.path
 
 
 @pytest.fixture
-def root(made: Path, tmp_path: Path) -> Path:
+def root(analysed_run_folder: Path, tmp_path: Path) -> Path:
     """Provide two runs, the later one with more goodput and another verdict."""
     root = tmp_path / "runs"
-    before = root / made.parent.name / made.name
-    shutil.copytree(made, before)
-    after = before.with_name("2027" + made.name[4:])
-    shutil.copytree(made, after)
+    before = root / analysed_run_folder.parent.name / analysed_run_folder.name
+    shutil.copytree(analysed_run_folder, before)
+    after = before.with_name("2027" + analysed_run_folder.name[4:])
+    shutil.copytree(analysed_run_folder, after)
     rows = json.loads((after / "comparison.json").read_text())
     row = next(row for row in rows if row["verdict"] == "within" and row["unit"] == "fraction")
     row["measured"], row["verdict"] = 0.9, "outside"

@@ -102,14 +102,14 @@ def test_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, monke
     state = begin_state(inventory)
     taken: list[int] = []
 
-    def once_removed(held: TextIO, operation: int) -> None:
+    def assert_lock_removed(held: TextIO, operation: int) -> None:
         if not taken:
             state.remove()
         taken.append(os.fstat(held.fileno()).st_nlink)
         flock(held, operation)
 
     flock = fcntl.flock
-    monkeypatch.setattr("qoslab.run.devices.state.fcntl.flock", once_removed)
+    monkeypatch.setattr("qoslab.run.devices.state.fcntl.flock", assert_lock_removed)
     later = RestoreState.for_inventory(inventory)
     later.lock_routers()
     assert taken == [0, 1]

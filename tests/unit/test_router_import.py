@@ -76,7 +76,7 @@ cisco ISR4331/K9 (1RU) processor with 1795979K/6147K bytes of memory.
 """
 
 
-def import_files_of(
+def import_texts(
     folder: Path, texts: dict[str, str], choices: ImportChoices | None = None, to: str = "to"
 ) -> ImportResult:
     files = []
@@ -93,7 +93,7 @@ def write_files(folder: Path) -> str:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_whole_configuration_becomes_a_valid_experiment(tmp_path: Path, name: str) -> None:
-    made = import_files_of(tmp_path, {f"{name}.txt": CONFIGS[name]})
+    made = import_texts(tmp_path, {f"{name}.txt": CONFIGS[name]})
     assert detect_format(tmp_path / f"{name}.txt") == "router"
     document = read_document(made.experiment)
     experiment = load_sweep(made.experiment, {}).experiment
@@ -107,8 +107,8 @@ def test_whole_configuration_becomes_a_valid_experiment(tmp_path: Path, name: st
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_anonymous_import_changes_only_names(tmp_path: Path, name: str) -> None:
-    plain = import_files_of(tmp_path, {f"{name}.txt": CONFIGS[name]}, to="plain")
-    other = import_files_of(tmp_path, {f"{name}.txt": CONFIGS[name]}, ImportChoices(anonymous=True), to="other")
+    plain = import_texts(tmp_path, {f"{name}.txt": CONFIGS[name]}, to="plain")
+    other = import_texts(tmp_path, {f"{name}.txt": CONFIGS[name]}, ImportChoices(anonymous=True), to="other")
     assert [each.could_change for each in plain.left] == [each.could_change for each in other.left]
     one, two = (sorted((each.bps, each.dscp, each.protocol) for each in made.offered.flows) for made in (plain, other))
     assert one == two
@@ -131,7 +131,7 @@ def test_anonymous_import_changes_only_names(tmp_path: Path, name: str) -> None:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ODD)
 def test_unusual_pasted_input_becomes_a_valid_experiment(tmp_path: Path, name: str) -> None:
-    made = import_files_of(tmp_path, {"a.txt": ODD[name]})
+    made = import_texts(tmp_path, {"a.txt": ODD[name]})
     experiment = load_sweep(made.experiment, {}).experiment
     assert not simulation_problems(experiment, read_document(made.experiment), made.experiment)
     assert len(made.network.hosts) >= 2 and made.offered.flows
@@ -153,7 +153,7 @@ def test_ipv6_addresses_and_routes_are_in_the_topology(tmp_path: Path) -> None:
         " ipv6 address 2001:db8::2/64\ninterface GigabitEthernet0/1\n ip address 10.2.0.1 255.255.255.0\n"
         " ipv6 address 2001:db8:b::1/127\n"
     )
-    made = import_files_of(tmp_path, {"a.txt": first, "b.txt": second})
+    made = import_texts(tmp_path, {"a.txt": first, "b.txt": second})
     topology = load_sweep(made.experiment, {}).experiment.topology
     own = {(end.node, end.interface): str(end.ipv6_address) for link in topology.links for end in link.ends}
     assert own["A", "GigabitEthernet0/0"] == "2001:db8::1/64"
@@ -170,7 +170,7 @@ def test_ipv6_addresses_and_routes_are_in_the_topology(tmp_path: Path) -> None:
 
 
 def test_overlapping_subnets_of_vrfs_keep_their_policies(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": ODD["mpls pe"]})
+    made = import_texts(tmp_path, {"a.txt": ODD["mpls pe"]})
     (router,) = made.network.routers.values()
     blue = router.find_attached_interface("GigabitEthernet0/2.200")
     assert blue is not None and str(blue.address) == "192.0.2.1/30"
@@ -178,7 +178,7 @@ def test_overlapping_subnets_of_vrfs_keep_their_policies(tmp_path: Path) -> None
 
 
 def test_policy_of_one_spoke_stands_for_the_tunnel_of_a_hub(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": ODD["dmvpn hub"]})
+    made = import_texts(tmp_path, {"a.txt": ODD["dmvpn hub"]})
     template = (made.folder / "templates/HUB.ios.j2").read_text()
     assert "interface GigabitEthernet0/0/0\n service-policy output SPOKE-10M" in template
     record = json.loads((made.folder / "import.json").read_text())
@@ -187,7 +187,7 @@ def test_policy_of_one_spoke_stands_for_the_tunnel_of_a_hub(tmp_path: Path) -> N
 
 
 def test_fast_serial_lines_have_a_separate_clock_rate(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": ODD["t3"]})
+    made = import_texts(tmp_path, {"a.txt": ODD["t3"]})
     topology = load_sweep(made.experiment, {}).experiment.topology
     assert {link.rate.bps for link in topology.links if link.framing == "hdlc"} == {44_210_000}
     assert "clock rate" not in startup_config(topology, "T3", {"user": "u", "password": "p", "enable": "e"})
@@ -197,7 +197,7 @@ UNMARKED = CONFIGS["isr4331-edge"].replace(" service-policy input LAN-IN\n", "")
 
 
 def test_load_has_the_rates_of_the_classes(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": UNMARKED, "b.txt": POLICIES, "c.txt": VERSION})
+    made = import_texts(tmp_path, {"a.txt": UNMARKED, "b.txt": POLICIES, "c.txt": VERSION})
     router = made.network.routers["EDGE4331"]
     assert router.chassis.model == "ISR4331" and router.chassis.release == "16.9.5"
     flows = {each.name: each for each in made.offered.flows}
@@ -212,14 +212,14 @@ def test_load_has_the_rates_of_the_classes(tmp_path: Path) -> None:
 
 def test_load_remarked_by_an_input_policy_is_omitted(tmp_path: Path) -> None:
     """Import loads: LAN-IN sets DSCP 0 except for voice and web, so no packet from there is in VIDEO."""
-    made = import_files_of(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES})
+    made = import_texts(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES})
     flows = {each.name: each.dscp for each in made.offered.flows}
     assert flows == {"REALTIME": 46, "class-default": 0}
     assert made.offered.idle == {"VIDEO"} and "4.056 Mb/s of class class-default/VIDEO" in made.offered.notes[0]
 
 
 def test_load_of_other_interfaces_equals_their_rate(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES + INTERFACES})
+    made = import_texts(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES + INTERFACES})
     back = [each for each in made.offered.flows if each.destination.at.carrier == "GigabitEthernet0/0/1"]
     assert [each.bps for each in back] == [9000000 * 736 // 750]
     assert {str(each.rate) for each in made.network.routers["EDGE4331"].attached} == {"100 Mb/s", "1 Gb/s"}
@@ -227,7 +227,7 @@ def test_load_of_other_interfaces_equals_their_rate(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_simulated_classes_have_the_rates_of_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = import_files_of(tmp_path, {"a.txt": UNMARKED, "b.txt": POLICIES})
+    made = import_texts(tmp_path, {"a.txt": UNMARKED, "b.txt": POLICIES})
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(made.experiment), "--lab", "simulated", "--duration", "4s"]) == 0
     (table,) = (tmp_path / "runs").glob("*/2*/tables/metrics.parquet")
@@ -240,7 +240,7 @@ def test_simulated_classes_have_the_rates_of_the_input(tmp_path: Path, monkeypat
 
 
 def test_assumed_load_is_stated_without_counters(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": CONFIGS["881-pppoe"]})
+    made = import_texts(tmp_path, {"a.txt": CONFIGS["881-pppoe"]})
     assert [each.bps for each in made.offered.flows] == [1_250_000, 1_250_000]
     assert "no counters in the input: the load is 50% of the rate" in made.offered.notes[-1]
 
@@ -254,8 +254,8 @@ def test_pasted_session_gives_the_same_result_as_files(tmp_path: Path) -> None:
     commands = ("running-config", "policy-map interface", "interfaces", "version")
     whole = paste_files(*zip(commands, parts.values(), strict=True)).replace("\n", "\r\n")
     whole = whole.replace("license boot", "\b\b --More-- \b\b\b\b\b\b\b\b\b         \b\b\b\b\b\b\b\b\blicense boot")
-    one = import_files_of(tmp_path, parts, to="one")
-    other = import_files_of(tmp_path, {"whole.txt": whole}, to="other")
+    one = import_texts(tmp_path, parts, to="one")
+    other = import_texts(tmp_path, {"whole.txt": whole}, to="other")
     assert one.offered.flows == other.offered.flows
     templates = [made.folder / "templates/EDGE4331.ios.j2" for made in (one, other)]
     assert templates[0].read_text() == templates[1].read_text()
@@ -278,7 +278,7 @@ CORE = router_config(
 
 
 def test_routers_are_joined_by_their_subnet(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"access.txt": ACCESS, "core.txt": CORE})
+    made = import_texts(tmp_path, {"access.txt": ACCESS, "core.txt": CORE})
     ends = [{(end.router, end.carrier) for end in link.ends} for link in made.network.joined]
     assert ends == [{("ACCESS", "GigabitEthernet0/0"), ("CORE", "GigabitEthernet0/0")}]
     assert {str(each.address.network) for each in made.network.hosts} == {"10.1.0.0/24", "10.2.0.0/24"}
@@ -288,8 +288,8 @@ def test_routers_are_joined_by_their_subnet(tmp_path: Path) -> None:
 
 def test_anonymous_counters_give_the_same_load(tmp_path: Path) -> None:
     texts = {"EDGE4331.txt": UNMARKED, "b.txt": POLICIES + INTERFACES, "c.txt": VERSION}
-    plain = import_files_of(tmp_path, texts, to="plain")
-    other = import_files_of(tmp_path, texts, ImportChoices(anonymous=True), to="other")
+    plain = import_texts(tmp_path, texts, to="plain")
+    other = import_texts(tmp_path, texts, ImportChoices(anonymous=True), to="other")
     one, two = (sorted((each.bps, each.dscp, each.size) for each in made.offered.flows) for made in (plain, other))
     assert one == two and len(one) == 4
     assert set(other.network.routers) == {"R1"} and other.network.routers["R1"].chassis.model == "ISR4331"
@@ -301,7 +301,7 @@ def test_third_router_of_a_subnet_is_omitted(tmp_path: Path) -> None:
     third = router_config("15.7", "THIRD", addressed_port("GigabitEthernet0/0", "10.0.12.3", "255.255.255.252"))
     third = third.replace("10.0.12.3", "10.1.0.3").replace("255.255.255.252", "255.255.255.0")
     other = third.replace("hostname THIRD", "hostname FOURTH").replace("10.1.0.3", "10.1.0.4")
-    made = import_files_of(tmp_path, {"a.txt": ACCESS, "b.txt": third, "c.txt": other})
+    made = import_texts(tmp_path, {"a.txt": ACCESS, "b.txt": third, "c.txt": other})
     assert made.network.routers["FOURTH"].left_out == {
         "GigabitEthernet0/0": "10.1.0.0/24 joins ACCESS and THIRD already: a link has two ends"
     }
@@ -324,7 +324,7 @@ def test_parts_of_a_configuration_are_joined(tmp_path: Path) -> None:
         " service-policy output LLQ\nend\n\nR7#show running-config interface gi0/1\nBuilding configuration...\n\n"
         "interface GigabitEthernet0/1\n ip address 10.1.0.1 255.255.255.0\nend\n\nR7#\n"
     )
-    made = import_files_of(tmp_path, {"a.txt": text})
+    made = import_texts(tmp_path, {"a.txt": text})
     assert {each.at.port for each in made.network.hosts} == {"GigabitEthernet0/0", "GigabitEthernet0/1"}
     assert "service-policy output LLQ" in (made.folder / "templates/R7.ios.j2").read_text()
 
@@ -332,7 +332,7 @@ def test_parts_of_a_configuration_are_joined(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prompts", [True, False])
 def test_one_file_may_have_several_routers(tmp_path: Path, *, prompts: bool) -> None:
     text = f"ACCESS#sh run\n{ACCESS}ACCESS#\nCORE#sh run\n{CORE}CORE#\n" if prompts else ACCESS + CORE
-    made = import_files_of(tmp_path, {"both.txt": text})
+    made = import_texts(tmp_path, {"both.txt": text})
     assert set(made.network.routers) == {"ACCESS", "CORE"} and len(made.network.joined) == 1
 
 
@@ -343,8 +343,8 @@ def test_routes_of_the_input_override_shortest_paths(tmp_path: Path) -> None:
         "a.txt": ACCESS.replace("interface GigabitEthernet0/1", f"{second[0]}interface GigabitEthernet0/1"),
         "b.txt": CORE.replace("interface GigabitEthernet0/1", f"{second[1]}interface GigabitEthernet0/1"),
     }
-    plain = import_files_of(tmp_path, texts, to="plain")
-    routed = import_files_of(tmp_path, texts | {"c.txt": f"ACCESS#show ip route\n{ROUTES}ACCESS#\n"}, to="routed")
+    plain = import_texts(tmp_path, texts, to="plain")
+    routed = import_texts(tmp_path, texts | {"c.txt": f"ACCESS#show ip route\n{ROUTES}ACCESS#\n"}, to="routed")
     vias = [
         {str(prefix): str(via) for prefix, via in made.network.routes["ACCESS"].items()}["10.2.0.0/24"]
         for made in (plain, routed)
@@ -353,7 +353,7 @@ def test_routes_of_the_input_override_shortest_paths(tmp_path: Path) -> None:
 
 
 def test_anonymous_routers_are_still_joined(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"access.txt": ACCESS, "core.txt": CORE}, ImportChoices(anonymous=True))
+    made = import_texts(tmp_path, {"access.txt": ACCESS, "core.txt": CORE}, ImportChoices(anonymous=True))
     assert len(made.network.joined) == 1 and set(made.network.routers) == {"R1", "R2"}
     text = write_files(made.folder)
     assert "10.0.12." not in text and "access.txt" not in text
@@ -386,7 +386,7 @@ def test_anonymous_masks_and_special_addresses_stay() -> None:
 
 
 def test_policy_of_a_tunnel_is_on_the_port_that_carries_it_alone(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": CONFIGS["2911-gre"]})
+    made = import_texts(tmp_path, {"a.txt": CONFIGS["2911-gre"]})
     record = json.loads((made.folder / "import.json").read_text())
     assert record["routers"][0]["policies"] == [
         {"interface": "GigabitEthernet0/0", "carried_by": "GigabitEthernet0/0", "direction": "output", "policy": "TUN"}
@@ -403,15 +403,13 @@ def test_classes_below_a_tunnel_are_noted_without_pre_classify(tmp_path: Path) -
     rest = "ip access-list extended L\n permit udp any any eq 5004\n"
     for name, line in (("without", ""), ("with", " qos pre-classify\n")):
         text = f"version 17.6\nhostname R1\n{policy}{tunnel}{line}{port}{rest}"
-        record = json.loads(
-            (import_files_of(tmp_path, {f"{name}.txt": text}, to=name).folder / "import.json").read_text()
-        )
+        record = json.loads((import_texts(tmp_path, {f"{name}.txt": text}, to=name).folder / "import.json").read_text())
         noted = [each for each in record["routers"][0]["notes"] if "class A sees the packets of Tunnel1" in each]
         assert bool(noted) == (name == "without")
 
 
 def test_tunnel_policy_is_omitted_if_the_port_has_other_packets(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": CONFIGS["c8000v-cloud"]})
+    made = import_texts(tmp_path, {"a.txt": CONFIGS["c8000v-cloud"]})
     record = json.loads((made.folder / "import.json").read_text())
     assert record["routers"][0]["policies"] == []
     assert any(
@@ -420,7 +418,7 @@ def test_tunnel_policy_is_omitted_if_the_port_has_other_packets(tmp_path: Path) 
 
 
 def test_subinterfaces_of_a_port_become_ports(tmp_path: Path) -> None:
-    made = import_files_of(tmp_path, {"a.txt": CONFIGS["asr1001x-subif"]})
+    made = import_texts(tmp_path, {"a.txt": CONFIGS["asr1001x-subif"]})
     (router,) = made.network.routers.values()
     carriers = {each.port: each.carrier for each in router.attached}
     assert len(set(carriers.values())) == 5 and carriers["TenGigabitEthernet0/0/0.101"] == "TenGigabitEthernet0/0/0"
@@ -431,7 +429,7 @@ def test_subinterfaces_of_a_port_become_ports(tmp_path: Path) -> None:
 
 def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Path) -> None:
     text = UNMARKED.replace("ip address 203.0.113.66 255.255.255.252", "ipv6 address 2001:db8::1/64")
-    made = import_files_of(tmp_path, {"a.txt": text})
+    made = import_texts(tmp_path, {"a.txt": text})
     (router,) = made.network.routers.values()
     assert str(router.attached[0].address) == "192.0.2.1/30"
     assert "GigabitEthernet0/0/0: no IPv4 address: the topology uses 192.0.2.1/30 instead" in router.notes[0]
@@ -483,20 +481,20 @@ def test_unsupported_input_is_refused_with_a_clear_sentence(
     ],
 )
 def test_router_with_switch_ports_is_not_a_switch(tmp_path: Path, lines: str) -> None:
-    made = import_files_of(tmp_path, {"a.txt": lines + CONFIGS["isr4221-no-qos"]})
+    made = import_texts(tmp_path, {"a.txt": lines + CONFIGS["isr4221-no-qos"]})
     assert set(made.network.routers) == {"PLAIN4221"}
 
 
 def test_import_of_counters_without_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="found no router configuration, expected the output of `show run"):
-        import_files_of(tmp_path, {"a.txt": POLICIES})
+        import_texts(tmp_path, {"a.txt": POLICIES})
 
 
 def test_truncated_configuration_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     text = CONFIGS["isr4331-edge"]
     for place in range(1200, len(text), value_by_level(short=1500, long=97)):
         try:
-            made = import_files_of(tmp_path, {"a.txt": text[:place]}, to=f"to{place}")
+            made = import_texts(tmp_path, {"a.txt": text[:place]}, to=f"to{place}")
         except UserError as error:
             assert "without an interface" in str(error)
         else:
@@ -515,7 +513,7 @@ def test_import_prints_models_load_and_ignored_lines(tmp_path: Path, capsys: pyt
 
 def test_unknown_model_has_its_substitute_and_the_reason(tmp_path: Path) -> None:
     version = VERSION.replace("ISR4331/K9", "ISR4461/K9")
-    made = import_files_of(
+    made = import_texts(
         tmp_path, {"a.txt": CONFIGS["isr4221-no-qos"], "b.txt": paste_files(("ver", version))}, to="one"
     )
     (router,) = made.network.routers.values()
@@ -525,7 +523,7 @@ def test_unknown_model_has_its_substitute_and_the_reason(tmp_path: Path) -> None
     )
     assert any("output of EDGE4331 is left out" in each for each in made.notes)
     text = paste_files(("run", CONFIGS["isr4331-edge"].replace("license udi pid ISR4331/K9", "no")), ("ver", version))
-    made = import_files_of(tmp_path, {"b.txt": text}, to="other")
+    made = import_texts(tmp_path, {"b.txt": text}, to="other")
     (router,) = made.network.routers.values()
     assert router.chassis.description.startswith("ISR4461/K9, release 16.9.5")
     assert "modelled as ISR4451, the nearest model" in router.chassis.description

@@ -114,7 +114,9 @@ def test_overwritten_run_lock_is_detected_at_the_next_cell(device: FakeDevice, p
 
 
 @pytest.fixture
-def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, RestoreState]:
+def killed_run_inventory(
+    device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, RestoreState]:
     """Provide the inventory of a killed run of Alice's, and its remains."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     inventory = tmp_path / "rack.json"
@@ -130,9 +132,12 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.long
 def test_rescue_keeps_the_files_of_a_running_rollback_timer(
-    device: FakeDevice, proxies: AccessProxies, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
+    device: FakeDevice,
+    proxies: AccessProxies,
+    killed_run_inventory: tuple[Path, RestoreState],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    inventory, state = killed
+    inventory, state = killed_run_inventory
     type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, ALICE).arm(MINUTE)
     for each in ("AnsibleSession", "Routers"):
@@ -150,9 +155,9 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
 
 @pytest.mark.long
 def test_rescue_leaves_a_router_locked_by_another_run(
-    device: FakeDevice, proxies: AccessProxies, killed: tuple[Path, RestoreState]
+    device: FakeDevice, proxies: AccessProxies, killed_run_inventory: tuple[Path, RestoreState]
 ) -> None:
-    inventory, state = killed
+    inventory, state = killed_run_inventory
     # Alice's run was killed and its countdown has ended; then Bob's began.
     type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, "the run of bob").arm(MINUTE)

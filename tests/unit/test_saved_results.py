@@ -33,15 +33,15 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def analysed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = sample_run.make_run(tmp_path_factory.mktemp("analysed"))
     analyse(folder)
     return folder.path
 
 
 @pytest.fixture
-def run(analysed: Path, tmp_path: Path) -> RunFolder:
-    return RunFolder(shutil.copytree(analysed, tmp_path / analysed.name))
+def run(analysed_run: Path, tmp_path: Path) -> RunFolder:
+    return RunFolder(shutil.copytree(analysed_run, tmp_path / analysed_run.name))
 
 
 def results(folder: RunFolder) -> dict[str, bytes]:

@@ -109,7 +109,7 @@ def test_folders_of_another_pid_namespace_stay(temporary: Path) -> None:
 
 
 @pytest.fixture
-def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def long_parent_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a temporary folder whose path is too long for sockets."""
     folder = tmp_path / ("t" * 120)
     folder.mkdir()
@@ -118,7 +118,7 @@ def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long: Path) -> None:
+def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long_parent_folder: Path) -> None:
     folder = own_temporary_folder("ansible")
     try:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -127,10 +127,10 @@ def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long: Path) -> None:
             listening.bind(str(folder / CONNECTIONS / "0123456789"))
     finally:
         shutil.rmtree(folder)
-    assert list(long.iterdir()) == []
+    assert list(long_parent_folder.iterdir()) == []
 
 
-def test_leftovers_in_a_long_path_are_found(long: Path) -> None:
+def test_leftovers_in_a_long_path_are_found(long_parent_folder: Path) -> None:
     folder = own_temporary_folder("run")
     (folder / OWNER_FILE).write_text(json.dumps({"pid": 1, "started": -1, "boot": "another"}))
     remove_leftovers.cache_clear()
@@ -138,7 +138,9 @@ def test_leftovers_in_a_long_path_are_found(long: Path) -> None:
     assert not folder.exists()
 
 
-def test_lack_of_space_is_reported_with_the_variable_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_space_is_reported_with_the_variable_to_set(
+    long_parent_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(MachineError, match=r"too long for a socket") as caught:
         temporary_folder()

@@ -32,7 +32,7 @@ interface GigabitEthernet1/0/3
 """
 
 
-def shown(command: str, model: str = "2811") -> str:
+def show_output(command: str, model: str = "2811") -> str:
     """Return the output of a router or switch that was configured just before."""
     router = FakeRouter(model)
     apply_config(router.device, SWITCH if model == "3750G" else ROUTER)
@@ -42,7 +42,7 @@ def shown(command: str, model: str = "2811") -> str:
 
 
 def parsed(command: str, model: str = "2811") -> dict[str, Any]:
-    found = parse("ios", command, shown(command, model))
+    found = parse("ios", command, show_output(command, model))
     assert found.parsed is not None, found.reason
     return found.parsed
 
@@ -63,7 +63,7 @@ def test_show_interfaces_status_lists_switch_ports() -> None:
     assert (port["name"], port["status"], port["vlan"], port["port_speed"]) == ("uplink", "connected", "7", "a-1000")
     vlan = parsed("show vlan", "3750G")["vlans"]["7"]
     assert (vlan["name"], vlan["interfaces"]) == ("USERS", ["GigabitEthernet1/0/3"])
-    assert shown("show vlan brief", "3750G") == shown("show vlan", "3750G")
+    assert show_output("show vlan brief", "3750G") == show_output("show vlan", "3750G")
 
 
 def test_loopback_interface_has_an_address() -> None:
@@ -73,8 +73,8 @@ def test_loopback_interface_has_an_address() -> None:
 
 def test_show_neighbours_is_empty() -> None:
     assert parsed("show lldp neighbors") == {"total_entries": 0}
-    assert shown("show lldp neighbors", "3750G") == "% LLDP is not enabled\n"
-    assert shown("show cdp neighbors").endswith("Capability  Platform  Port ID\n")
+    assert show_output("show lldp neighbors", "3750G") == "% LLDP is not enabled\n"
+    assert show_output("show cdp neighbors").endswith("Capability  Platform  Port ID\n")
     router = FakeRouter()
     assert "% CDP is not enabled\n" in type_lines(router, "conf t\rno cdp run\rend\rshow cdp neighbors\r")
 
@@ -94,7 +94,7 @@ def test_show_memory_and_files_are_answered() -> None:
     assert (processor["total"], processor["used"]) == (249_856 * 1024, 20_000_000)
     assert parsed("dir")["dir"]["flash:/"]["bytes_total"] == str(62_720 * 1024)
     assert parsed("dir nvram:")["dir"]["nvram:/"]["files"]["startup-config"]["size"] == "12"
-    assert shown("show flash:", "3725").startswith("%Error opening flash:/")
+    assert show_output("show flash:", "3725").startswith("%Error opening flash:/")
 
 
 @pytest.mark.parametrize("command", ["show users", "show boot", "show version", "show clock", "show ip route"])
@@ -106,19 +106,19 @@ def test_show_ip_route_prints_one_entry() -> None:
     entry = parsed("show ip route 192.168.10.7")["entry"]["192.168.10.0/24"]
     assert entry["known_via"] == "connected"
     assert [path["interface"] for path in entry["paths"].values()] == ["FastEthernet0/0"]
-    assert shown("show ip route 10.77.0.1") == "% Network not in table\n"
+    assert show_output("show ip route 10.77.0.1") == "% Network not in table\n"
 
 
 def test_show_ip_route_filters_by_source() -> None:
     (table,) = parsed("show ip route summary")["vrf"].values()
     # 192.168.10.0/24 and 192.168.20.0/24 are networks of their class.
     assert table["route_source"]["connected"]["networks"] == 2
-    assert "192.168.10.0" in shown("show ip route connected")
-    assert "192.168.10.0" not in shown("show ip route static")
+    assert "192.168.10.0" in show_output("show ip route connected")
+    assert "192.168.10.0" not in show_output("show ip route static")
 
 
 def test_show_file_systems_lists_flash() -> None:
-    rows = [line.split() for line in shown("show file systems").splitlines()]
+    rows = [line.split() for line in show_output("show file systems").splitlines()]
     assert ["56320", str(56320 - len("hostname R1\n")), "nvram", "rw", "nvram:"] in rows
 
 
@@ -138,7 +138,7 @@ def test_show_file_systems_lists_flash() -> None:
     ],
 )
 def test_show_commands_list_running_services(command: str, line: str) -> None:
-    assert line in shown(command).splitlines()
+    assert line in show_output(command).splitlines()
 
 
 def test_neighbours_of_both_ip_versions_are_shown() -> None:

@@ -30,7 +30,7 @@ print("\\n" + json.dumps([statuses, sorted({name.partition(".")[0] for name in s
 """
 
 
-def imported(folder: Path, *commands: tuple[str, ...]) -> set[str]:
+def imported_packages(folder: Path, *commands: tuple[str, ...]) -> set[str]:
     """Return the heavy packages that one process has imported after these commands."""
     words = ["|".join(each) for each in commands]
     done = subprocess.run(
@@ -47,7 +47,7 @@ def test_commands_without_a_run_import_no_heavy_library(tmp_path: Path) -> None:
     for lab in ("virtual", "simulated"):
         commands += [("plan", EXPERIMENT, "--lab", lab), ("run", EXPERIMENT, "--lab", lab, "--dry-run")]
     commands.append(("try", edge, "--traffic", "voice 2, web 2", "--seconds", "1"))
-    assert imported(tmp_path, *commands) == set()
+    assert imported_packages(tmp_path, *commands) == set()
 
 
 def test_simulated_run_imports_only_tables(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_simulated_run_imports_only_tables(tmp_path: Path) -> None:
     process.
     """
     command = ("run", EXPERIMENT, "--lab", "simulated", "--arm", "policed", "--duration", "2s")
-    assert imported(tmp_path, command) == NUMBERS
+    assert imported_packages(tmp_path, command) == NUMBERS
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
 
 

@@ -33,7 +33,7 @@ ROOMS = ("qoslab.run.workers.", "qoslab.run.cell.")
 """Places that open steps."""
 
 
-def executed_steps_of(name: str) -> list[ModuleType]:
+def steps_opened_by(name: str) -> list[ModuleType]:
     """Modules that open the steps of a cell in a kind of lab, in their order."""
     found = [import_module(f"{ROOMS[0]}{name}")]
     for module in found:
@@ -85,7 +85,7 @@ def journal_of(cell: PlannedCell, folder: Path) -> CellJournal:
 
 @pytest.mark.parametrize("kind", LABS.values(), ids=lambda kind: kind.name)
 def test_executed_steps_equal_the_planned_steps(kind: LabKind, tmp_path: Path) -> None:
-    everything = [key for module in executed_steps_of(kind.name) for key in opened_steps(module)]
+    everything = [key for module in steps_opened_by(kind.name) for key in opened_steps(module)]
     planned_somewhere: set[str] = set()
     planned_cells = cells_of(kind)
     assert len(planned_cells) > 1
@@ -103,9 +103,9 @@ def test_executed_steps_equal_the_planned_steps(kind: LabKind, tmp_path: Path) -
 
 
 def test_modules_that_open_steps_are_found() -> None:
-    names = [module.__name__ for module in executed_steps_of("virtual")]
+    names = [module.__name__ for module in steps_opened_by("virtual")]
     assert names == [f"{ROOMS[0]}measured", f"{ROOMS[1]}measure"]
-    assert [module.__name__ for module in executed_steps_of("simulated")] == [f"{ROOMS[0]}simulated"]
+    assert [module.__name__ for module in steps_opened_by("simulated")] == [f"{ROOMS[0]}simulated"]
 
 
 def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:

@@ -49,14 +49,14 @@ int gigabitethernet1/0/15
 """Configuration of the article."""
 
 
-def configured(text: str, base: str = "") -> Device:
+def configured_switch(text: str, base: str = "") -> Device:
     device = parse_config(base, switch_hardware())
     apply_config(device, text)
     return device
 
 
 def test_article_configuration_is_accepted_and_printed(golden: Callable[[Path, str], None]) -> None:
-    device = configured(THE_FIX)
+    device = configured_switch(THE_FIX)
     printed = render(device)
     golden(GOLDENS / "running-config.srr.txt", printed)
     assert parse_config(printed, switch_hardware()) == device
@@ -89,7 +89,7 @@ def test_rollback_lines_restore_the_configuration(before: Device, after: Device)
 def test_any_typed_line_is_accepted_completely_or_refused(seed: int) -> None:
     random = Random(seed)
     session = ConfigSession(
-        configured("class-map Voice\npolicy-map Edge\nmls qos aggregate-policer Voice 8000 8000 exc drop")
+        configured_switch("class-map Voice\npolicy-map Edge\nmls qos aggregate-policer Voice 8000 8000 exc drop")
     )
     for _ in range(25):
         before = session.device.copy()
@@ -175,7 +175,7 @@ interface gi1/0/2
 
 @pytest.mark.parametrize(("text", "refusal"), REFUSALS)
 def test_refused_switch_lines_leave_no_configuration(text: str, refusal: str) -> None:
-    session = ConfigSession(configured(BASE))
+    session = ConfigSession(configured_switch(BASE))
     *lines, last = text.splitlines()
     for line in lines:
         session.execute(line)
@@ -212,7 +212,7 @@ def test_refused_switch_lines_leave_no_configuration(text: str, refusal: str) ->
 )
 def test_switch_has_no_router_commands(text: str) -> None:
     with pytest.raises(IosError):
-        configured(text)
+        configured_switch(text)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_router_has_no_switch_commands(text: str) -> None:
 
 
 def port_lines(text: str) -> list[str]:
-    device = configured("interface gi1/0/15\n" + text)
+    device = configured_switch("interface gi1/0/15\n" + text)
     return [line.strip() for line in render_interface(device, "GigabitEthernet1/0/15").splitlines()[1:]]
 
 
@@ -265,7 +265,7 @@ def test_port_keeps_its_commands_across_modes(text: str, lines: list[str]) -> No
 
 def test_trust_and_policy_exclude_each_other_and_the_last_one_counts() -> None:
     base = BASE + "interface gi1/0/15\n mls qos trust dscp\n service-policy input Marked\n"
-    device = configured(base)
+    device = configured_switch(base)
     port = device.interfaces["GigabitEthernet1/0/15"]
     assert port.port is not None
     assert (port.port.trust, port.service_policy_input) == (None, "Marked")
@@ -309,7 +309,7 @@ def test_trust_and_policy_exclude_each_other_and_the_last_one_counts() -> None:
     ],
 )
 def test_global_lines_are_stored(text: str, lines: list[str]) -> None:
-    printed = [line for line in render(configured(text)).splitlines() if line.startswith(("mls", "no mls"))]
+    printed = [line for line in render(configured_switch(text)).splitlines() if line.startswith(("mls", "no mls"))]
     assert printed == lines
 
 
@@ -317,7 +317,7 @@ AUTO_QOS = "interface gi1/0/15\nauto qos voip {}\n"
 
 
 def test_auto_qos_writes_the_lines_of_published_configurations() -> None:
-    device = configured(AUTO_QOS.format("trust"))
+    device = configured_switch(AUTO_QOS.format("trust"))
     lines = [line.strip() for line in render(device).splitlines()]
     for line in (
         "mls qos map cos-dscp 0 8 16 24 32 46 48 56",
@@ -345,7 +345,7 @@ def test_auto_qos_writes_the_lines_of_published_configurations() -> None:
 
 
 def test_auto_qos_for_a_phone_polices_it_and_keeps_earlier_lines() -> None:
-    device = configured(
+    device = configured_switch(
         "mls qos queue-set output 2 buffers 25 25 25 25\nmls qos map cos-dscp 0 8 16 24 32 40 48 57\n"
         + AUTO_QOS.format("cisco-phone")
     )
@@ -357,21 +357,21 @@ def test_auto_qos_for_a_phone_polices_it_and_keeps_earlier_lines() -> None:
     assert "mls qos map policed-dscp 24 26 46 to 0\n" in text
     assert " mls qos trust device cisco-phone\n" in text
     assert parse_config(text, device.hardware) == device
-    lines = undo_lines(render(configured("")), text, device.hardware)
+    lines = undo_lines(render(configured_switch("")), text, device.hardware)
     apply_config(device, "\n".join(lines))
-    assert device == configured("")
+    assert device == configured_switch("")
 
 
 def test_global_line_below_an_interface_leaves_interface_mode() -> None:
-    device = configured("interface gi1/0/15\nqueue-set 2\nmls qos\nmls qos rewrite ip dscp\n")
+    device = configured_switch("interface gi1/0/15\nqueue-set 2\nmls qos\nmls qos rewrite ip dscp\n")
     assert device.switch is not None
     assert device.switch.enabled
     with pytest.raises(IosError, match="Incomplete"):
-        configured("interface gi1/0/15\nmls qos cos\n")
+        configured_switch("interface gi1/0/15\nmls qos cos\n")
 
 
 def test_new_vlan_of_a_port_is_created() -> None:
-    session = ConfigSession(configured(""))
+    session = ConfigSession(configured_switch(""))
     for line in ("interface gi1/0/1", "switchport access vlan 77"):
         session.execute(line)
     assert session.notices == ["% Access VLAN does not exist. Creating vlan 77"]
@@ -380,7 +380,9 @@ def test_new_vlan_of_a_port_is_created() -> None:
 
 def test_configuration_sent_to_the_data_plane() -> None:
     compiled = compile_device(
-        configured(THE_FIX + "mls qos map dscp-mutation M 0 to 8\ninterface gi1/0/2\nmls qos dscp-mutation Other\n")
+        configured_switch(
+            THE_FIX + "mls qos map dscp-mutation M 0 to 8\ninterface gi1/0/2\nmls qos dscp-mutation Other\n"
+        )
     )
     switch = compiled["switch"]
     assert (switch["qos"], switch["rewrite_ip_dscp"]) == (True, True)
@@ -410,7 +412,7 @@ def test_configuration_sent_to_the_data_plane() -> None:
 
 def test_policers_are_compiled() -> None:
     text = BASE + "policy-map Other\nclass Voice\npolice 1000000 8000 exceed-action policed-dscp-transmit\n"
-    policies = compile_device(configured(text))["policy_maps"]
+    policies = compile_device(configured_switch(text))["policy_maps"]
     (own,) = policies["Other"]["classes"]
     assert (own["police"]["cir"], own["police"]["bc"]) == ({"bps": 1_000_000}, {"bytes": 8000})
     assert own["police"]["exceed"] == [{"action": "policed-dscp-transmit"}]

@@ -90,7 +90,7 @@ def switch() -> FakeRouter:
     return router
 
 
-def shown(router: FakeRouter, command: str) -> str:
+def show_output(router: FakeRouter, command: str) -> str:
     """Return the output of a command, without prompts and echo."""
     text = type_lines(router, f"terminal length 0\n{command}\n")
     return text.partition(f"{command}\n")[2].rpartition("R1#")[0].removesuffix("\n") + "\n"
@@ -110,21 +110,21 @@ def stripped(text: str) -> list[str]:
 def test_output_of_the_article_is_reproduced(command: str, recorded: str) -> None:
     router = FakeRouter("3750G")
     apply_config(router.device, THE_FIX)
-    assert stripped(shown(router, command)) == stripped((RECORDED / f"{recorded}.txt").read_text())
+    assert stripped(show_output(router, command)) == stripped((RECORDED / f"{recorded}.txt").read_text())
 
 
 def test_default_queueing_of_the_article_is_reproduced() -> None:
     recorded = (RECORDED / "show_mls_qos_interface_queueing.default.txt").read_text()
-    assert stripped(shown(FakeRouter("3750G"), "show mls qos int gi 1/0/15 queueing")) == stripped(recorded)
+    assert stripped(show_output(FakeRouter("3750G"), "show mls qos int gi 1/0/15 queueing")) == stripped(recorded)
 
 
 def test_drops_of_the_article_are_reproduced(switch: FakeRouter) -> None:
     recorded = stripped((RECORDED / "show_platform_port-asic_stats_drop.txt").read_text())
-    printed = shown(switch, "sh platform port-asic stats drop gi1/0/15")
+    printed = show_output(switch, "sh platform port-asic stats drop gi1/0/15")
     assert printed.startswith("\n")
     # The article shows the first two queues only.
     assert stripped(printed)[: len(recorded)] == recorded
-    assert shown(switch, "sh int gi1/0/15 | include drops") == (
+    assert show_output(switch, "sh int gi1/0/15 | include drops") == (
         "  Input queue: 0/75/0/0 (size/max/drops/flushes); Total output drops: 276\n"
     )
 
@@ -153,19 +153,19 @@ SCREENS = (
 
 
 def test_all_show_commands_equal_their_goldens(switch: FakeRouter, golden: Callable[[Path, str], None]) -> None:
-    golden(GOLDENS / "switch-screens.txt", "".join(f"R1#{each}\n{shown(switch, each)}" for each in SCREENS))
+    golden(GOLDENS / "switch-screens.txt", "".join(f"R1#{each}\n{show_output(switch, each)}" for each in SCREENS))
 
 
 def test_settings_are_marked_as_inert_while_qos_is_off(switch: FakeRouter) -> None:
     apply_config(switch.device, "no mls qos")
-    text = shown(switch, "show mls qos interface gi1/0/15")
+    text = show_output(switch, "show mls qos interface gi1/0/15")
     assert "QoS is disabled. When QoS is enabled, following settings will be applied\n" in text
-    assert shown(switch, "show mls qos").startswith("QoS is disabled\n")
+    assert show_output(switch, "show mls qos").startswith("QoS is disabled\n")
 
 
 def test_clear_commands_reset_their_counters(switch: FakeRouter) -> None:
-    assert shown(switch, "clear mls qos interface gi1/0/15 statistics") == "\n"
-    assert shown(switch, "clear mls qos interface statistics") == "\n"
+    assert show_output(switch, "clear mls qos interface gi1/0/15 statistics") == "\n"
+    assert show_output(switch, "clear mls qos interface statistics") == "\n"
     assert switch.cleared_statistics == [PORT, None]
     type_lines(switch, "clear counters gi1/0/15\n\n")
     assert switch.cleared_interfaces == [PORT]
@@ -183,7 +183,7 @@ def test_statistics_count_since_they_were_cleared() -> None:
 
 def test_router_has_no_switch_show_commands() -> None:
     for command in ("show mls qos", "show interfaces counters", "show platform port-asic stats drop", "clear mls qos"):
-        assert "% Invalid input detected" in shown(FakeRouter(), command)
+        assert "% Invalid input detected" in show_output(FakeRouter(), command)
 
 
 # Parsers.
@@ -198,7 +198,7 @@ def parsed(command: str, text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("screen", [each for each in SCREENS if "mls qos" in each or "port-asic" in each])
 def test_genie_parses_every_show_command(switch: FakeRouter, screen: str) -> None:
-    assert parsed(screen, shown(switch, screen))
+    assert parsed(screen, show_output(switch, screen))
 
 
 def test_printed_limit_equals_the_port_rate() -> None:
@@ -248,7 +248,7 @@ def test_genie_parses_article_drops() -> None:
 
 
 def found(switch: FakeRouter, command: str) -> dict[str, Any]:
-    return parsed(command, shown(switch, command))
+    return parsed(command, show_output(switch, command))
 
 
 def test_parsers_read_port_settings(switch: FakeRouter) -> None:
@@ -318,15 +318,17 @@ def test_parsers_read_maps_and_counters(switch: FakeRouter) -> None:
 
 def test_genie_parses_the_other_show_commands(switch: FakeRouter) -> None:
     device = type("Device", (), {"os": "ios"})()
-    text = shown(switch, f"show interfaces {PORT}")
+    text = show_output(switch, f"show interfaces {PORT}")
     found = ShowInterfaces(device).parse(output=text)[PORT]
     assert found["queues"]["total_output_drop"] == 276
     assert found["bandwidth"] == 100_000
     counters = ShowInterfacesCounters(device).parse(
-        interface=PORT, output=shown(switch, f"show interfaces {PORT} counters")
+        interface=PORT, output=show_output(switch, f"show interfaces {PORT} counters")
     )["interface"][PORT]
     assert (counters["in"]["octets"], counters["out"]["ucast_pkts"]) == (640, 369205)
-    errors = ShowInterfacesCountersErrors(device).parse(output=shown(switch, f"show interfaces {PORT} counters errors"))
+    errors = ShowInterfacesCountersErrors(device).parse(
+        output=show_output(switch, f"show interfaces {PORT} counters errors")
+    )
     assert errors["ports"]["Gi1/0/15"]["out_discards"] == 276
-    version = ShowVersion(device).parse(output=shown(switch, "show version"))["version"]
+    version = ShowVersion(device).parse(output=show_output(switch, "show version"))["version"]
     assert (version["version"], version["hostname"]) == ("12.2(55)SE3", "R1")

@@ -45,12 +45,12 @@ interface Vlan10
 """
 
 
-def configured(text: str = BASE) -> Device:
+def configured_switch(text: str = BASE) -> Device:
     return parse_config(text, HARDWARE)
 
 
 def test_running_configuration_has_vlan_interfaces_after_ports() -> None:
-    lines = running_lines(configured())
+    lines = running_lines(configured_switch())
     start = lines.index("interface Vlan10")
     assert lines[start - 2 : start + 3] == [
         "interface GigabitEthernet1/0/28",
@@ -63,7 +63,7 @@ def test_running_configuration_has_vlan_interfaces_after_ports() -> None:
 
 
 def test_data_plane_has_policies_by_vlan_and_port() -> None:
-    config = compile_device(configured())
+    config = compile_device(configured_switch())
     assert config["switch"]["vlan_policies"] == {"10": "Marks"}
     (criterion,) = config["class_maps"]["Others"]["criteria"]
     names = [f"GigabitEthernet1/0/{number}" for number in (2, 3, 4, 7)]
@@ -99,51 +99,51 @@ def test_data_plane_has_policies_by_vlan_and_port() -> None:
     ],
 )
 def test_refused_vlan_line_changes_nothing(text: str, refusal: str) -> None:
-    device = configured()
+    device = configured_switch()
     with pytest.raises(IosError, match=refusal):
         apply_config(device, text)
     for name in ("Ports", "Marks"):
-        assert device.policy_maps[name] == configured().policy_maps[name]
-    assert device.host_interfaces == configured().host_interfaces | {
+        assert device.policy_maps[name] == configured_switch().policy_maps[name]
+    assert device.host_interfaces == configured_switch().host_interfaces | {
         name: each for name, each in device.host_interfaces.items() if name == "Loopback0"
     }
 
 
 def test_policy_applies_to_ports_or_vlans() -> None:
     plain = "policy-map Plain\n class Voice\n  trust dscp\n"
-    device = configured(BASE + plain + "interface gi1/0/9\n service-policy input Plain\n")
+    device = configured_switch(BASE + plain + "interface gi1/0/9\n service-policy input Plain\n")
     with pytest.raises(IosError, match="Plain is attached to a port"):
         apply_config(device, "interface Vlan10\nno service-policy input\nservice-policy input Plain")
-    device = configured(BASE + plain + "interface Vlan20\n service-policy input Plain\n")
+    device = configured_switch(BASE + plain + "interface Vlan20\n service-policy input Plain\n")
     with pytest.raises(IosError, match="Plain is attached to a VLAN interface"):
         apply_config(device, "interface gi1/0/9\nservice-policy input Plain")
 
 
 def test_port_that_becomes_vlan_based_loses_its_policy() -> None:
     text = BASE + "policy-map Plain\n class Voice\n  trust dscp\ninterface gi1/0/9\n service-policy input Plain\n"
-    device = configured(text + " mls qos vlan-based\n")
+    device = configured_switch(text + " mls qos vlan-based\n")
     assert device.interfaces["GigabitEthernet1/0/9"].service_policy_input is None
 
 
 def test_vlan_policy_can_be_retyped_and_removed() -> None:
-    device = configured(BASE + BASE)
-    assert device == configured()
+    device = configured_switch(BASE + BASE)
+    assert device == configured_switch()
     for other in ("", BASE.replace("police 1000000", "police 5000000"), BASE.replace(" 10\n", " 20\n")):
-        aim = configured(other)
-        again = configured()
+        aim = configured_switch(other)
+        again = configured_switch()
         apply_config(again, "\n".join(undo_lines(render(aim), render(device), HARDWARE)))
         assert again == aim
 
 
 def test_show_mls_qos_vlan_prints_policies() -> None:
-    shown = show_vlan(configured(), 10)
+    shown = show_vlan(configured_switch(), 10)
     assert shown == "Vlan10\nAttached policy-map for Ingress:Marks\n"
     assert parse("ios", "show mls qos vlan 10", shown).parsed == {"vlan": {"10": {"policy_map": "Marks"}}}
-    assert show_vlan(configured(), 11) == "Vlan11\n"
+    assert show_vlan(configured_switch(), 11) == "Vlan11\n"
 
 
 def test_show_policy_map_has_both_levels() -> None:
-    device = configured()
+    device = configured_switch()
     shown = show_policy_map_interface(device, compile_device(device), "Vlan10").splitlines()
     assert [line for line in shown if "Class-map" in line or "Service-policy" in line] == [
         "  Service-policy input: Marks",
@@ -164,18 +164,18 @@ def test_show_policy_map_has_both_levels() -> None:
 
 
 def test_macro_does_not_attach_a_policy_to_a_vlan_based_port() -> None:
-    device = configured()
+    device = configured_switch()
     apply_config(device, "interface gi1/0/1\nauto qos voip cisco-phone")
     assert device.interfaces["GigabitEthernet1/0/1"].service_policy_input is None
-    other = configured()
+    other = configured_switch()
     apply_config(other, "interface gi1/0/1\nno mls qos vlan-based\nauto qos voip cisco-phone\nmls qos vlan-based")
     assert other == device, "in whichever order"
 
 
 def test_configurations_are_compared_by_meaning() -> None:
-    running = render(configured())
+    running = render(configured_switch())
     asked = BASE.replace("Gi1/0/2 - gi 1/0/4", "gigabitethernet1/0/2 - GigabitEthernet1/0/4")
-    for before in (None, render(configured("")), running):
+    for before in (None, render(configured_switch("")), running):
         assert configuration_differences(asked, running, before=before, family="switch") == []
     other = BASE.replace("police 1000000 8000", "police 3000000 8000")
     found = configuration_differences(other, running, family="switch")
@@ -185,4 +185,4 @@ def test_configurations_are_compared_by_meaning() -> None:
 @pytest.mark.parametrize("text", ["ipv6 access-list V6\n permit tcp any any", "class-map Voice\n match protocol ipv6"])
 def test_ipv6_is_not_classified(text: str) -> None:
     with pytest.raises(IosError, match="classifies IPv4 only"):
-        apply_config(configured(), text)
+        apply_config(configured_switch(), text)

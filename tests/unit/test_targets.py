@@ -33,18 +33,18 @@ ROOM = 200
 
 
 @pytest.fixture(scope="module")
-def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Outcome]:
+def analysed_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Outcome]:
     folder = sample_run.make_run(tmp_path_factory.mktemp("run"))
     return folder, analyse(folder)
 
 
 @pytest.fixture
-def run(analysed: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def run(analysed_run: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """Provide a run with existing files: only the requested files are written next."""
     for name in ("qoslab.analysis.parallel.analyse_by_helpers", "qoslab.report.view.analyse"):
-        monkeypatch.setattr(name, lambda folder: analysed[1])
+        monkeypatch.setattr(name, lambda folder: analysed_run[1])
     monkeypatch.setattr("qoslab.report.render", lambda folder, outcome: folder.report)
-    return analysed[0]
+    return analysed_run[0]
 
 
 def words(command: str, run: RunFolder, target: Path) -> list[str]:
@@ -75,7 +75,7 @@ WRITING = ("junit", "summary", "man", "draw", "figure", *FORMATS, "init", "impor
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def input_folder(tmp_path: Path) -> Path:
     """Provide a working directory with the input of commands."""
     topology = {"name": "lab", "topology": {"nodes": {"a": {"kind": "linux"}, "b": {"kind": "linux"}}}}
     topology["topology"]["links"] = [{"endpoints": ["a:eth1", "b:eth1"]}]  # type: ignore[index]
@@ -84,10 +84,10 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def leftovers(place: Path) -> dict[str, str]:
+def leftovers(input_folder: Path) -> dict[str, str]:
     """Return the contents of a folder, including folders."""
-    found = sorted(path for path in place.rglob("*"))
-    return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
+    found = sorted(path for path in input_folder.rglob("*"))
+    return {path.relative_to(input_folder).as_posix(): path.read_text() if path.is_file() else "" for path in found}
 
 
 @pytest.mark.sample(7)
@@ -95,21 +95,21 @@ def leftovers(place: Path) -> dict[str, str]:
 @pytest.mark.parametrize("command", WRITING)
 def test_unwritable_target_is_named(
     run: RunFolder,
-    place: Path,
+    input_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command: str,
     target: Path,
 ) -> None:
-    monkeypatch.chdir(place)
-    before = leftovers(place)
+    monkeypatch.chdir(input_folder)
+    before = leftovers(input_folder)
     assert main(words(command, run, target)) == 2
     output = capsys.readouterr().err
     assert str(target) in output
     assert re.search(
         "cannot be written|found no (folder .*, expected it to exist|permission to write in the folder .*)", output
     )
-    assert "None" not in output and leftovers(place) == before
+    assert "None" not in output and leftovers(input_folder) == before
 
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
@@ -133,7 +133,7 @@ def test_device_file_is_written_and_not_replaced(
 )
 def test_forbidden_target_is_refused(
     run: RunFolder,
-    place: Path,
+    input_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command: str,
@@ -141,7 +141,7 @@ def test_forbidden_target_is_refused(
     held: Path,
     message: str,
 ) -> None:
-    monkeypatch.chdir(place)
+    monkeypatch.chdir(input_folder)
     Path("mine").mkdir()
     # As of an ordinary user; root may write anywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: path != held)
@@ -166,10 +166,14 @@ def limit_space() -> Iterator[None]:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("command", [*WRITING, *FIXED])
 def test_full_disk_is_named_and_leaves_no_file(
-    run: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+    run: RunFolder,
+    input_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
 ) -> None:
-    monkeypatch.chdir(place)
-    before = leftovers(place)
+    monkeypatch.chdir(input_folder)
+    before = leftovers(input_folder)
     # The folder of a report for a forge has to be there.
     target = Path(FIXED.get(command, "made" if command in ("junit", "summary") else "deep/made"))
     with limit_space():
@@ -179,7 +183,7 @@ def test_full_disk_is_named_and_leaves_no_file(
         f"qoslab: {named}: cannot be written, the disk is full (File too large)",
         "  it is unchanged; free some space and run again",
     ]
-    assert leftovers(place) == before
+    assert leftovers(input_folder) == before
 
 
 def test_generated_files_are_unchanged_on_a_full_disk(

@@ -51,7 +51,7 @@ def test_commands_have_lines_interfaces_and_kinds() -> None:
         ("tc qdisc add root cake", "found no dev, expected dev with an interface"),
         ("tc qdisc add dev eth1 root caek", "found the qdisc caek, expected one of .*cake"),
         ("tc qdisc add dev eth1 root", "expected a kind of qdisc"),
-        ("tc filter add dev eth1 matchall", "found a filter without place, expected parent HANDLE: or ingress"),
+        ("tc filter add dev eth1 matchall", "found a filter without a parent, expected parent HANDLE: or ingress"),
         ("tc filter add dev eth1 parent 1: matchall action explode", "found the action explode"),
     ],
 )

@@ -72,7 +72,7 @@ class CiMachine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> CiMachine:
+def ci_machine(tmp_path: Path) -> CiMachine:
     made = CiMachine(tmp_path)
     made.program("qoslab", "recording-pip", "uv")
     made.program("pip", text=PIP)
@@ -110,7 +110,7 @@ fi
 """Script of python3 whose environments have these programs: `python3 -m venv FOLDER`."""
 
 
-def script_of(name: str, lab: str = "simulated") -> str:
+def job_script(name: str, lab: str = "simulated") -> str:
     """Return the script of a CI job in this lab."""
     content = load_yaml(name)
     if "jobs" in content:
@@ -125,10 +125,10 @@ FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templat
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
-def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], machine: CiMachine) -> None:
+def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], ci_machine: CiMachine) -> None:
     """Install nothing from the index: qoslab is not there, and a stranger's package of that name must not be run."""
-    done = machine.run(script_of(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
-    assert done.returncode != 0 and machine.calls() == []
+    done = ci_machine.run(job_script(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
+    assert done.returncode != 0 and ci_machine.calls() == []
     assert re.search("QOSLAB.*set it to the wheel of qoslab|Set the variable QOSLAB", done.stdout + done.stderr)
 
 
@@ -139,11 +139,11 @@ def test_templates_name_no_wheel(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_named_wheel_is_installed(name: str, machine: CiMachine) -> None:
+def test_named_wheel_is_installed(name: str, ci_machine: CiMachine) -> None:
     given = {"QOSLAB": WHEEL, "LAB": "simulated", "QOSLAB_LAB": "simulated", "EXPERIMENT": "mine.yml"}
-    done = machine.run(script_of(name), GITHUB_STEP_SUMMARY="summary.md", **given)
+    done = ci_machine.run(job_script(name), GITHUB_STEP_SUMMARY="summary.md", **given)
     assert done.returncode == 0, done.stderr
-    *installed, ran = machine.calls()
+    *installed, ran = ci_machine.calls()
     wheel, tools, whole = installed
     assert wheel.startswith("recording-pip <wheel>") and wheel.endswith(f" <{WHEEL}>")
     locks = r"\S*/inside/qoslab/data/requirements"
@@ -153,16 +153,16 @@ def test_named_wheel_is_installed(name: str, machine: CiMachine) -> None:
 
 
 @pytest.mark.parametrize(("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]")])
-def test_project_workflow_supports_both_labs(lab: str, extras: str, machine: CiMachine) -> None:
+def test_project_workflow_supports_both_labs(lab: str, extras: str, ci_machine: CiMachine) -> None:
     name = "project/.github/workflows/qos.yml"
     job = load_yaml(name)["jobs"]["qos"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE) and job["env"]["LAB"] == "${{ matrix.lab }}"
-    machine.program("sudo")
-    kept = machine.folder / "reports/saved" / lab
+    ci_machine.program("sudo")
+    kept = ci_machine.folder / "reports/saved" / lab
     for before in ([], ["--compare", f"reports/saved/{lab}"]):
-        done = machine.run(script_of(name, lab), QOSLAB=WHEEL, LAB=lab, GITHUB_STEP_SUMMARY="summary.md")
+        done = ci_machine.run(job_script(name, lab), QOSLAB=WHEEL, LAB=lab, GITHUB_STEP_SUMMARY="summary.md")
         assert done.returncode == 0, done.stderr
-        calls = machine.calls()
+        calls = ci_machine.calls()
         words = f"run first-policy --lab {lab} --attempts 3 --junit junit.xml --summary summary.md".split()
         assert calls[-1] == "qoslab" + "".join(f" <{word}>" for word in [*words, *before])
         assert any(call.endswith(f".whl{extras}>") for call in calls if call.startswith("uv "))
@@ -171,7 +171,7 @@ def test_project_workflow_supports_both_labs(lab: str, extras: str, machine: CiM
         assert bool(packages) == (lab == "virtual")
         kept.mkdir(parents=True, exist_ok=True)
     known = {option for parameter in RUN.params for option in parameter.opts}
-    assert set(re.findall("<(--.*?)>", machine.calls()[-1])) <= known
+    assert set(re.findall("<(--.*?)>", ci_machine.calls()[-1])) <= known
 
 
 TEMPLATE = "templates/qoslab.gitlab-ci.yml"
@@ -179,19 +179,19 @@ NEEDED = {package for _, _, package, need in TOOLS if need == "required"} - {"co
 """System packages for the virtual lab."""
 
 
-def run_gitlab_job(machine: CiMachine, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_gitlab_job(ci_machine: CiMachine, **variables: str) -> subprocess.CompletedProcess[str]:
     own = load_yaml(TEMPLATE)[".qoslab"]["variables"]
-    return machine.run(script_of(TEMPLATE), **own | {"QOSLAB": WHEEL, "EXPERIMENT": "mine.yml"} | variables)
+    return ci_machine.run(job_script(TEMPLATE), **own | {"QOSLAB": WHEEL, "EXPERIMENT": "mine.yml"} | variables)
 
 
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("inventory/mine.yml", "[lab,devices]")]
 )
-def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, machine: CiMachine) -> None:
-    machine.program("apt-get", "unshare")
-    done = run_gitlab_job(machine, QOSLAB_LAB=lab)
+def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, ci_machine: CiMachine) -> None:
+    ci_machine.program("apt-get", "unshare")
+    done = run_gitlab_job(ci_machine, QOSLAB_LAB=lab)
     assert done.returncode == 0, done.stderr
-    calls = machine.calls()
+    calls = ci_machine.calls()
     (packages,) = [call for call in calls if call.startswith("apt-get <install>")] or [""]
     assert (set(re.findall("<(.*?)>", packages)) >= NEEDED) == (lab == "virtual")
     assert ("apt-get <update> <-q>" in calls) == (lab == "virtual")
@@ -199,11 +199,11 @@ def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, ma
     assert calls[-1].startswith(f"qoslab <run> <mine.yml> <--lab> <{lab}> <--junit> ")
 
 
-def test_runner_without_namespaces_is_refused_before_installation(machine: CiMachine) -> None:
-    machine.program("unshare", text="#!/bin/sh\nexit 1\n")
-    machine.program("apt-get")
-    done = run_gitlab_job(machine, QOSLAB_LAB="virtual")
-    assert (done.returncode, machine.calls()) == (2, [])
+def test_runner_without_namespaces_is_refused_before_installation(ci_machine: CiMachine) -> None:
+    ci_machine.program("unshare", text="#!/bin/sh\nexit 1\n")
+    ci_machine.program("apt-get")
+    done = run_gitlab_job(ci_machine, QOSLAB_LAB="virtual")
+    assert (done.returncode, ci_machine.calls()) == (2, [])
     assert "QOSLAB_LAB: virtual needs a runner with containers that may create namespaces" in done.stderr
 
 
@@ -218,16 +218,16 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
 def test_template_options_are_split_like_in_a_shell(
-    options: str, baseline: str, words: list[str], machine: CiMachine
+    options: str, baseline: str, words: list[str], ci_machine: CiMachine
 ) -> None:
-    done = run_gitlab_job(machine, QOSLAB_OPTIONS=options, QOSLAB_BASELINE=baseline)
+    done = run_gitlab_job(ci_machine, QOSLAB_OPTIONS=options, QOSLAB_BASELINE=baseline)
     assert done.returncode == 0, done.stderr
-    assert machine.calls()[-1].endswith("".join(f" <{word}>" for word in ["qoslab.md", *words]))
+    assert ci_machine.calls()[-1].endswith("".join(f" <{word}>" for word in ["qoslab.md", *words]))
 
 
-def test_options_with_an_open_quote_are_refused(machine: CiMachine) -> None:
-    done = run_gitlab_job(machine, QOSLAB_OPTIONS="--arm 'a b")
-    assert done.returncode == 2 and not machine.calls()[-1].startswith("qoslab")
+def test_options_with_an_open_quote_are_refused(ci_machine: CiMachine) -> None:
+    done = run_gitlab_job(ci_machine, QOSLAB_OPTIONS="--arm 'a b")
+    assert done.returncode == 2 and not ci_machine.calls()[-1].startswith("qoslab")
     assert "QOSLAB_OPTIONS: found --arm 'a b, expected words with closed quotes" in done.stderr
 
 
@@ -265,47 +265,47 @@ def find_step(text: str) -> str:
     return str(script)
 
 
-def run_github_step(machine: CiMachine, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    paths = {name: str(machine.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-    places = {"GITHUB_ACTION_PATH": f"{TOP}/./", "RUNNER_TEMP": str(machine.folder)}
-    return machine.run(find_step(text), **paths | places | variables)
+def run_github_step(ci_machine: CiMachine, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    paths = {name: str(ci_machine.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    places = {"GITHUB_ACTION_PATH": f"{TOP}/./", "RUNNER_TEMP": str(ci_machine.folder)}
+    return ci_machine.run(find_step(text), **paths | places | variables)
 
 
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("i.yml", "[lab,devices]")]
 )
-def test_action_installs_the_locked_versions(lab: str, extras: str, machine: CiMachine) -> None:
-    machine.program("python")
+def test_action_installs_the_locked_versions(lab: str, extras: str, ci_machine: CiMachine) -> None:
+    ci_machine.program("python")
     for name in ("python", "uv"):
-        tool = machine.folder / "qoslab-tools/bin" / name
+        tool = ci_machine.folder / "qoslab-tools/bin" / name
         tool.parent.mkdir(parents=True, exist_ok=True)
         tool.write_text(RECORDS)
         tool.chmod(0o755)
     for _ in range(2):  # twice in a job
-        done = run_github_step(machine, "--require-hashes", LAB=lab)
+        done = run_github_step(ci_machine, "--require-hashes", LAB=lab)
         assert done.returncode == 0, done.stderr
-    place = machine.folder / "qoslab"
-    assert machine.calls()[-3:] == [
+    place = ci_machine.folder / "qoslab"
+    assert ci_machine.calls()[-3:] == [
         "python <-I> <-m> <pip> <install> <--quiet> <--require-hashes> <-r> <requirements/tools.txt>",
-        f"uv <--no-config> <venv> <--quiet> <--clear> <--python> <{machine.folder / 'bin/python'}> <{place}>",
+        f"uv <--no-config> <venv> <--quiet> <--clear> <--python> <{ci_machine.folder / 'bin/python'}> <{place}>",
         f"uv <--no-config> <pip> <install> <--quiet> <--python> <{place / 'bin/python'}> <--build-constraints> "
         f"<requirements/build.txt> <--constraints> <requirements/run.txt> <.{extras}>",
     ]
 
 
 @pytest.mark.parametrize("restricted", [True, False])
-def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: CiMachine) -> None:
-    machine.program("sudo", text=RECORDS + 'exec "$@"\n')
-    machine.program("sysctl", "apt-get", text=RECORDS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
-    key = machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
+def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, ci_machine: CiMachine) -> None:
+    ci_machine.program("sudo", text=RECORDS + 'exec "$@"\n')
+    ci_machine.program("sysctl", "apt-get", text=RECORDS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
+    key = ci_machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
     if restricted:
         key.parent.mkdir()
         key.touch()
-    script = find_step("apt-get").replace("/proc/sys", str(machine.folder))
+    script = find_step("apt-get").replace("/proc/sys", str(ci_machine.folder))
     assert str(key) in script
-    done = machine.run(script)
+    done = ci_machine.run(script)
     assert done.returncode == 0, done.stderr
-    calls = [call for call in machine.calls() if not call.startswith("sudo")]
+    calls = [call for call in ci_machine.calls() if not call.startswith("sudo")]
     assert ("sysctl <-q> <-w> <kernel.apparmor_restrict_unprivileged_userns=0> " in calls) == restricted
     update, install = calls[-2:]
     assert update == "apt-get <update> <-q> "
@@ -314,55 +314,57 @@ def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine:
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
 def test_action_options_are_split_like_in_a_shell(
-    options: str, baseline: str, words: list[str], machine: CiMachine
+    options: str, baseline: str, words: list[str], ci_machine: CiMachine
 ) -> None:
     done = run_github_step(
-        machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline
+        ci_machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline
     )
     assert done.returncode == 0, done.stderr
     given = ["run", "m.yml", "--lab", "simulated", "--junit", "qoslab-junit.xml", "--summary"]
-    summary = str(machine.folder / "GITHUB_STEP_SUMMARY")
-    assert machine.calls() == ["qoslab" + "".join(f" <{word}>" for word in [*given, summary, *words])]
+    summary = str(ci_machine.folder / "GITHUB_STEP_SUMMARY")
+    assert ci_machine.calls() == ["qoslab" + "".join(f" <{word}>" for word in [*given, summary, *words])]
 
 
-def test_options_of_the_action_with_an_open_quote_are_refused(machine: CiMachine) -> None:
+def test_options_of_the_action_with_an_open_quote_are_refused(ci_machine: CiMachine) -> None:
     done = run_github_step(
-        machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="--arm 'a b", BASELINE=""
+        ci_machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="--arm 'a b", BASELINE=""
     )
-    assert (done.returncode, machine.calls()) == (2, [])
+    assert (done.returncode, ci_machine.calls()) == (2, [])
     assert "::error title=options::Found words whose quotes are not closed." in done.stdout
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4])
-def test_action_step_has_the_exit_status_of_the_run(status: int, machine: CiMachine) -> None:
-    machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
-    (machine.folder / "qoslab-junit.xml").touch()
-    done = run_github_step(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
+def test_action_step_has_the_exit_status_of_the_run(status: int, ci_machine: CiMachine) -> None:
+    ci_machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
+    (ci_machine.folder / "qoslab-junit.xml").touch()
+    done = run_github_step(ci_machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
     assert done.returncode == status
-    assert not (machine.folder / "qoslab-junit.xml").exists()  # of the use before
+    assert not (ci_machine.folder / "qoslab-junit.xml").exists()  # of the use before
 
 
-def test_each_use_of_the_action_in_a_job_has_its_own_artifact(machine: CiMachine) -> None:
+def test_each_use_of_the_action_in_a_job_has_its_own_artifact(ci_machine: CiMachine) -> None:
     for _ in range(3):
-        done = run_github_step(machine, "artifact=", JOB="qos", INDEX="1")
+        done = run_github_step(ci_machine, "artifact=", JOB="qos", INDEX="1")
         assert done.returncode == 0, done.stderr
-    output = (machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
+    output = (ci_machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
     assert output == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
     upload = load_yaml("action.yml")["runs"]["steps"][-1]
     assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
 
 
 @pytest.mark.parametrize("lab", HERE)
-def test_workflow_uses_the_action_for_each_lab(lab: str, machine: CiMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workflow_uses_the_action_for_each_lab(
+    lab: str, ci_machine: CiMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = load_yaml(".github/workflows/checks.yml")["jobs"]["action"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE)
     (given,) = [step["with"] for step in job["steps"] if step.get("uses") == "./"]
     inputs = load_yaml("action.yml")["inputs"]
     assert given.keys() <= inputs.keys() and given["lab"] == "${{ matrix.lab }}"
     values = {name: str(given.get(name, each.get("default"))) for name, each in inputs.items()} | {"lab": lab}
-    done = run_github_step(machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
+    done = run_github_step(ci_machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
     assert done.returncode == 0, done.stderr
-    (call,) = machine.calls()
+    (call,) = ci_machine.calls()
     words = re.findall("<(.*?)>", call)
     assert words[words.index("--lab") + 1] == lab
     # A hosted runner may be too busy for a cell of the virtual lab.
@@ -373,7 +375,7 @@ def test_workflow_uses_the_action_for_each_lab(lab: str, machine: CiMachine, mon
     assert main([*words[:ends], *words[ends + 4 :], "--dry-run"]) == 0
 
 
-def test_template_accepts_a_matrix_of_labs(machine: CiMachine) -> None:
+def test_template_accepts_a_matrix_of_labs(ci_machine: CiMachine) -> None:
     page = (TOP / "docs/comparing.md").read_text(encoding="utf-8")
     blocks = [YAML(typ="safe").load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
     (job,) = [each["policies"] for each in blocks if "parallel" in each.get("policies", {})]
@@ -381,11 +383,11 @@ def test_template_accepts_a_matrix_of_labs(machine: CiMachine) -> None:
     (matrix,) = job["parallel"]["matrix"]
     assert matrix.keys() <= load_yaml(TEMPLATE)[".qoslab"]["variables"].keys()
     assert sorted(matrix["QOSLAB_LAB"]) == sorted(HERE)
-    machine.program("apt-get", "unshare")
+    ci_machine.program("apt-get", "unshare")
     for lab in matrix["QOSLAB_LAB"]:
-        done = run_gitlab_job(machine, **job["variables"] | {"QOSLAB_LAB": lab})
+        done = run_gitlab_job(ci_machine, **job["variables"] | {"QOSLAB_LAB": lab})
         assert done.returncode == 0, done.stderr
-        ran = machine.calls()[-1]
+        ran = ci_machine.calls()[-1]
         assert ran.startswith(f"qoslab <run> <experiments/mine.yml> <--lab> <{lab}> ")
         assert ran.endswith(" <--attempts> <3>")
 
@@ -403,16 +405,16 @@ def release() -> tuple[dict[str, Any], str]:
     return job, script
 
 
-def test_tag_creates_a_release_with_checksums(machine: CiMachine) -> None:
-    machine.program("gh")
+def test_tag_creates_a_release_with_checksums(ci_machine: CiMachine) -> None:
+    ci_machine.program("gh")
     made = [*RELEASED, "qoslab-0.1.0.tar.gz"]
-    dist = machine.folder / "dist"
+    dist = ci_machine.folder / "dist"
     dist.mkdir()
     for name in [*made, ".gitignore"]:
         (dist / name).write_text(name)
-    done = machine.run(release()[1], TAG="v0.1.0")
+    done = ci_machine.run(release()[1], TAG="v0.1.0")
     assert done.returncode == 0, done.stderr
-    (call,) = machine.calls()
+    (call,) = ci_machine.calls()
     words = re.findall("<(.*?)>", call)
     assert words[:4] == ["release", "create", "v0.1.0", "--verify-tag"] and words[-len(made) - 1 :] == [
         *made,
@@ -427,12 +429,12 @@ def test_tag_creates_a_release_with_checksums(machine: CiMachine) -> None:
     assert address == f"v0.1.0/{RELEASED[-1]}"
 
 
-def test_tag_of_another_version_is_not_released(machine: CiMachine) -> None:
-    machine.program("gh")
-    (machine.folder / "dist").mkdir()
+def test_tag_of_another_version_is_not_released(ci_machine: CiMachine) -> None:
+    ci_machine.program("gh")
+    (ci_machine.folder / "dist").mkdir()
     for name in (*RELEASED, "qoslab-0.1.0.tar.gz"):
-        (machine.folder / "dist" / name).touch()
-    assert machine.run(release()[1], TAG="v0.2.0").returncode != 0 and machine.calls() == []
+        (ci_machine.folder / "dist" / name).touch()
+    assert ci_machine.run(release()[1], TAG="v0.2.0").returncode != 0 and ci_machine.calls() == []
 
 
 def test_only_tested_files_are_released_by_the_only_writing_job() -> None:

@@ -59,7 +59,7 @@ def inventory(rack: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return rack
 
 
-def loaded(file: Path, **environment: str) -> Any:
+def loaded_testbed(file: Path, **environment: str) -> Any:
     """Return the testbed loaded by pyATS."""
     from genie.testbed import load
 
@@ -83,7 +83,7 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
         output
     )
     assert "planted" not in file.read_text() and "%ENV{TESTBED_PASSWORD}" in file.read_text()
-    bed = loaded(file, **SECRETS)
+    bed = loaded_testbed(file, **SECRETS)
     r1 = bed.devices["R1"]
     assert (r1.os, r1.type, r1.alias, bed.devices["SW"].type) == ("ios", "router", "R1", "switch")
     assert r1.credentials["default"]["username"] == "kim"

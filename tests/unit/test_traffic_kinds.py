@@ -58,7 +58,7 @@ arms:
 """
 
 
-def file_with(folder: Path, *flows: str) -> Path:
+def experiment_file_with(folder: Path, *flows: str) -> Path:
     lines = [f"  - {{name: f{number}, from: office, to: server, {flow}}}" for number, flow in enumerate(flows)]
     file = folder / "kinds.yml"
     file.write_text(EXPERIMENT.format(traffic="\n".join(lines)), encoding="utf-8")
@@ -66,10 +66,10 @@ def file_with(folder: Path, *flows: str) -> Path:
 
 
 def flows_of(folder: Path, *flows: str, lab: str = "simulated") -> tuple[Flow, ...]:
-    return load_sweep(file_with(folder, *flows), None, LABS[lab].check).experiment.traffic
+    return load_sweep(experiment_file_with(folder, *flows), None, LABS[lab].check).experiment.traffic
 
 
-def findings_of(folder: Path, *flows: str, lab: str) -> list[str]:
+def plan_findings(folder: Path, *flows: str, lab: str) -> list[str]:
     with pytest.raises(ExperimentError) as error:
         flows_of(folder, *flows, lab=lab)
     return [each.message for each in error.value.findings]
@@ -167,7 +167,7 @@ def test_flood_sends_the_frames_of_a_kind_in_bursts(tmp_path: Path) -> None:
 
 
 def test_misspelt_kind_gives_one_finding(tmp_path: Path) -> None:
-    (found,) = findings_of(tmp_path, "kind: vioce", lab="simulated")
+    (found,) = plan_findings(tmp_path, "kind: vioce", lab="simulated")
     assert found.startswith('found "vioce", expected one of voice, g729')
 
 
@@ -186,7 +186,7 @@ def test_schema_for_editors_takes_a_kind_in_place_of_a_tool() -> None:
 
 def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) -> None:
     web_users = "kind: web, streams: 2, size: 300 kB"
-    file = file_with(tmp_path, "kind: voice, streams: 3", "kind: streaming, rate: 2 Mb/s", web_users)
+    file = experiment_file_with(tmp_path, "kind: voice, streams: 3", "kind: streaming, rate: 2 Mb/s", web_users)
     plan = make_plan(load_sweep(file, None, LABS["simulated"].check), Options(lab="simulated"))
     task = make_task(plan.cells[0], {"qos-sim": "qos-sim 0.1.0"})
     routers = configured_routers(task.experiment, task.configurations)
@@ -213,7 +213,7 @@ def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) ->
 
 
 def test_simulation_and_hosts_start_users_by_the_same_draw(tmp_path: Path) -> None:
-    file = file_with(tmp_path, "kind: web, streams: 3, delay: 1 s", "kind: transactions, streams: 40")
+    file = experiment_file_with(tmp_path, "kind: web, streams: 3, delay: 1 s", "kind: transactions, streams: 40")
     plan = make_plan(load_sweep(file, None, LABS["simulated"].check), Options(lab="simulated"))
     task = make_task(plan.cells[0], {"qos-sim": "qos-sim 0.1.0"})
     experiment = task.experiment

@@ -89,11 +89,11 @@ def try_policy_text(
     return try_policy(edge, demands, changes, simulate, seconds=seconds, rtt_s=0.02)
 
 
-def class_of(trial: PolicyTrial, *path: str, variant: int = 0) -> ClassResult:
+def trial_class(trial: PolicyTrial, *path: str, variant: int = 0) -> ClassResult:
     return next(each for each in trial.variants[variant].classes if each.path == path)
 
 
-def kind_of(trial: PolicyTrial, name: str, variant: int = 0) -> KindResult:
+def trial_kind(trial: PolicyTrial, name: str, variant: int = 0) -> KindResult:
     return next(each for each in trial.variants[variant].kinds if each.name == name)
 
 
@@ -103,7 +103,7 @@ def kind_of(trial: PolicyTrial, name: str, variant: int = 0) -> KindResult:
 @pytest.mark.parametrize("version", ["15.1", "17.6"])
 def test_priority_voice_waits_for_one_packet_and_a_shaper_interval(version: str) -> None:
     trial = try_policy_text(SHAPED.format(version=version), "voice 5 calls, backup 3")
-    voice, queued = kind_of(trial, "voice"), kind_of(trial, "backup")
+    voice, queued = trial_kind(trial, "voice"), trial_kind(trial, "backup")
     assert voice.loss == 0
     assert voice.delay is not None
     assert queued.delay is not None
@@ -117,28 +117,28 @@ def test_priority_voice_waits_for_one_packet_and_a_shaper_interval(version: str)
 @pytest.mark.parametrize("version", ["15.1", "17.6"])
 def test_shaper_passes_exactly_its_rate(version: str) -> None:
     trial = try_policy_text(SHAPED.format(version=version), "voice 5 calls, backup 3")
-    total = class_of(trial, "class-default")
+    total = trial_class(trial, "class-default")
     # Bc and Be may pass in addition to the rate.
     assert 0.97 * 2_000_000 < total.sent_bps < 2_000_000 + 2 * 8000 * 2 / 10
     assert trial.variants[0].line_bps <= total.sent_bps + 1514 * 8 / 10
-    voice = class_of(trial, "class-default", "VOICE")
+    voice = trial_class(trial, "class-default", "VOICE")
     # 5 calls, 50 packets a second of 200 bytes and 14 of layer 2.
     assert voice.offered_bps == pytest.approx(5 * 50 * 214 * 8, rel=0.01)
     assert total.offered_bps == pytest.approx(
-        voice.offered_bps + class_of(trial, "class-default", "class-default").offered_bps, rel=0.001
+        voice.offered_bps + trial_class(trial, "class-default", "class-default").offered_bps, rel=0.001
     )
 
 
 @pytest.mark.parametrize("direction", ["input", "output"])
 def test_policer_passes_cir_and_its_burst(direction: str) -> None:
     trial = try_policy_text(POLICED.format(direction=direction), "streaming 2 streams")
-    policed = class_of(trial, "STREAM")
+    policed = trial_class(trial, "STREAM")
     bits = policed.sent_bps * 10
     assert policed.offered_bps > 8_000_000
     # The bucket of 50000 bytes is full at the start, and holds at least a packet less at the end.
     assert 2_000_000 * 9.4 + 50_000 * 8 - 1514 * 8 < bits <= 2_000_000 * 10 + 50_000 * 8
     assert policed.drops == {"police": policed.dropped_packets}
-    streaming = kind_of(trial, "streaming")
+    streaming = trial_kind(trial, "streaming")
     assert streaming.loss == pytest.approx(policed.loss, abs=0.001)
     assert streaming.delay is not None
     # A policer drops at once and adds no delay.
@@ -147,7 +147,7 @@ def test_policer_passes_cir_and_its_burst(direction: str) -> None:
 
 def test_calls_beyond_the_policer_of_the_priority_class_are_worthless() -> None:
     trial = try_policy_text(SHAPED.format(version="17.6"), "voice 20 calls, backup 3")
-    voice = kind_of(trial, "voice")
+    voice = trial_kind(trial, "voice")
     # 20 calls offer 1.712 Mb/s, and the policer passes 600 kb/s.
     assert voice.loss == pytest.approx(1 - 600 / 1712, abs=0.05)
     assert voice.voice is not None
@@ -156,7 +156,7 @@ def test_calls_beyond_the_policer_of_the_priority_class_are_worthless() -> None:
 
 def test_video_frames_are_sent_as_bursts() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  shape average 6000000\n"
-    video = kind_of(
+    video = trial_kind(
         try_policy_text(text + "interface GigabitEthernet0/0\n service-policy output P\n", "video"), "video"
     )
     assert video.delay is not None
@@ -167,11 +167,11 @@ def test_video_frames_are_sent_as_bursts() -> None:
 
 def test_change_affects_only_its_class() -> None:
     trial = try_policy_text(EDGE, "voice 20 calls, video 2, backup 2", "class BULK; queue-limit 20 ms")
-    before, after = (class_of(trial, "class-default", "BULK", variant=index) for index in (0, 1))
+    before, after = (trial_class(trial, "class-default", "BULK", variant=index) for index in (0, 1))
     assert before.delay is not None
     assert after.delay is not None
     assert after.delay.max_ms < before.delay.max_ms / 2
-    calls = [kind_of(trial, "voice", index).voice for index in (0, 1)]
+    calls = [trial_kind(trial, "voice", index).voice for index in (0, 1)]
     assert all(call is not None and call.mos > 4.3 for call in calls)
     assert all(variant.line_bps < 50_500_000 for variant in trial.variants)
 
@@ -283,7 +283,7 @@ def test_each_direction_uses_its_own_policies() -> None:
         ("GigabitEthernet0/0/0", "input", "POLICE"),
         ("GigabitEthernet0/0/1", "output", "USERS"),
     ]
-    up, down = class_of(trial, "class-default"), users.classes[1]
+    up, down = trial_class(trial, "class-default"), users.classes[1]
     # Connections begin within the first second.
     assert 0.85 * 2_000_000 < up.sent_bps < 1.01 * 2_000_000
     assert 0.85 * 4_000_000 < down.sent_bps < 1.01 * 4_000_000
@@ -297,7 +297,7 @@ def test_each_direction_uses_its_own_policies() -> None:
 
 def test_acknowledgements_of_the_other_direction_wait_in_the_queue() -> None:
     alone, both = (
-        kind_of(try_policy_text(TWO_WAY, traffic, interface="gi0/0/0"), "bulk-in").received_bps
+        trial_kind(try_policy_text(TWO_WAY, traffic, interface="gi0/0/0"), "bulk-in").received_bps
         for traffic in ("in: bulk", "in: bulk; out: backup 4")
     )
     assert alone > 0.85 * 4_000_000
@@ -342,7 +342,7 @@ def test_serial_lines_and_subinterfaces_count_their_headers() -> None:
     text = SHAPED.format(version="17.6").replace(
         "interface GigabitEthernet0/0/1\n", "interface GigabitEthernet0/0/1.30\n encapsulation dot1Q 30\n"
     )
-    tagged = class_of(try_policy_text(text, "voice 5", seconds=4), "class-default", "VOICE")
+    tagged = trial_class(try_policy_text(text, "voice 5", seconds=4), "class-default", "VOICE")
     assert tagged.offered_bps == pytest.approx(5 * 50 * 218 * 8, rel=0.02)
     text = "version 15.1\npolicy-map P\n class class-default\n  fair-queue\ninterface Serial0/0\n bandwidth 512\n"
     trial = try_policy_text(text + " encapsulation ppp\n service-policy output P\n", "voice 2, backup", seconds=8)
@@ -384,7 +384,7 @@ def test_refused_lines_are_reported_and_omitted() -> None:
 # Changes
 
 
-def scope_of(text: str = EDGE) -> tuple[Any, Any]:
+def scenario_scope(text: str = EDGE) -> tuple[Any, Any]:
     edge = find_edge(read_configuration(text), None, None)
     return edge.device, edge.scope
 
@@ -400,7 +400,7 @@ def scope_of(text: str = EDGE) -> tuple[Any, Any]:
     ],
 )
 def test_line_of_the_change_is_typed_in_the_matching_mode(change: str, lines: list[str]) -> None:
-    device, scope = scope_of()
+    device, scope = scenario_scope()
     assert list(apply_changes(device, [change], scope).lines) == lines
 
 
@@ -424,7 +424,7 @@ def test_line_of_the_change_is_typed_in_the_matching_mode(change: str, lines: li
     ],
 )
 def test_conflicting_change_names_its_line(change: str, message: str) -> None:
-    device, scope = scope_of()
+    device, scope = scenario_scope()
     with pytest.raises(UserError) as error:
         apply_changes(device, [change], scope)
     assert message in error.value.message
@@ -550,12 +550,12 @@ def test_page_lists_the_catalogue() -> None:
 def test_class_has_the_packets_of_its_children() -> None:
     trial = try_policy_text(EDGE, "voice 40, video 4, backup 3, web 5", "shape average 9000000")
     for variant in (0, 1):
-        whole = class_of(trial, "class-default", variant=variant)
+        whole = trial_class(trial, "class-default", variant=variant)
         parts = [each for each in trial.variants[variant].classes if len(each.path) == 2]
         assert whole.dropped_packets == sum(each.dropped_packets for each in parts)
         assert whole.offered_packets == sum(each.offered_packets for each in parts)
         assert whole.sent_bps == pytest.approx(sum(each.sent_bps for each in parts))
-    assert class_of(trial, "class-default", variant=1).dropped_packets > 100
+    assert trial_class(trial, "class-default", variant=1).dropped_packets > 100
 
 
 def test_traffic_enters_at_the_matched_interface() -> None:
@@ -629,6 +629,6 @@ def test_bandwidth_of_a_tunnel_is_not_a_second_queue_behind_its_shaper() -> None
     text = SHAPED.format(version="17.6").replace("GigabitEthernet0/0/1", "Tunnel10\n bandwidth 2000")
     trial = try_policy_text(text, "voice 5, backup 3", seconds=5)
     assert trial.line_bps == 1_000_000_000
-    voice = kind_of(trial, "voice")
+    voice = trial_kind(trial, "voice")
     assert voice.delay is not None
     assert voice.delay.max_ms < PROPAGATION_MS + 1514 * 8 / 2000 + 4 + LAN_MS

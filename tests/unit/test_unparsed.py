@@ -21,7 +21,7 @@ def genie(command: str, text: str) -> tuple[Any, str]:
     return found.parsed, found.reason
 
 
-def run_with(root: Path, command: str, text: str, parsed: str) -> RunFolder:
+def make_run_with_output(root: Path, command: str, text: str, parsed: str) -> RunFolder:
     """Return a run in which R1 printed these lines before each arm's traffic."""
     run = sample_run.make_run(root)
     for cell in sample_run.cells_of(run):
@@ -40,7 +40,9 @@ def test_unrecognised_lines_are_listed_once(tmp_path: Path) -> None:
     import json
 
     text = POLICE.read_text().rstrip() + "\n      frobnication 7 ms\n"
-    run = run_with(tmp_path, "show policy-map interface", text, json.dumps(genie("show policy-map interface", text)[0]))
+    run = make_run_with_output(
+        tmp_path, "show policy-map interface", text, json.dumps(genie("show policy-map interface", text)[0])
+    )
     (found,) = find_unparsed(run.open().cells, genie)
     assert (found.device, found.command, found.line, found.times) == (
         "R1",
@@ -55,7 +57,7 @@ def test_unrecognised_lines_are_listed_once(tmp_path: Path) -> None:
 def test_unparsed_output_is_reported_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_with(tmp_path / "runs", "show policy-map interface", "Tides are high\n", '{"unparsed": "nothing"}')
+    make_run_with_output(tmp_path / "runs", "show policy-map interface", "Tides are high\n", '{"unparsed": "nothing"}')
     monkeypatch.chdir(tmp_path)
     assert main(["unparsed"]) == 0
     assert capsys.readouterr().out == (

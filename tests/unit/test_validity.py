@@ -63,7 +63,7 @@ class TestRouters:
         assert health(forwarding=text | {"through_kernel": None}).warnings("R1", TRAFFIC_S) == ()
         through = health(forwarding=text | {"through_kernel": "nftables are in use"})
         (warning,) = through.warnings("R1", TRAFFIC_S)
-        assert warning == "R1: its packets in transit went through the kernel: nftables are in use"
+        assert warning == "R1: packets in transit were forwarded by the kernel: nftables are in use"
         assert through.reasons("R1") == through.lateness("R1", TRAFFIC_S) == ()
 
     def test_late_packet_counts_if_the_next_router_depends_on_time(self) -> None:

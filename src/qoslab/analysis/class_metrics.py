@@ -129,7 +129,7 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
 def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figure]:
     for unit in ("packets", "bytes"):
         yield f"class.{unit}", total(last[unit], f"{unit} of classes")
-    yield "class.drops", total(dropped_amounts(last, "packets"), "drops of every reason")
+    yield "class.drops", total(dropped_amounts(last, "packets"), "drops for all reasons")
     marks = last["random_detect_ecn_mark_packets"]
     if len(marked := marks[~np.isnan(marks)]):
         yield "class.ecn_marks", total(marked, "its marks")
@@ -144,7 +144,7 @@ def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figur
         if "passed" in own:
             passed = own["passed"]
             of_level = classes.sum_selected(lambda key: _level(key) in levels, figures).get(
-                "passed", Missing("the total of the packets that passed its policy is unknown")
+                "passed", Missing("the total number of packets passed by its policy is unknown")
             )
             if isinstance(passed, Missing) or isinstance(of_level, Missing):
                 yield f"class.share{suffix}", passed if isinstance(passed, Missing) else Missing(of_level)
@@ -187,7 +187,7 @@ def _window_rates(readings: Columns, traffic_s: float, line: Line | None) -> _Fi
     def rate(count: Column, what: str) -> float | Missing:
         grown = float(count[-1] - count[0])
         if math.isnan(grown):
-            return Missing(f"{_display_name(readings)}: its readings do not include {what}")
+            return Missing(f"{_display_name(readings)}: the readings do not include {what}")
         return grown * 8 / seconds
 
     found: _Figures = {
@@ -197,7 +197,7 @@ def _window_rates(readings: Columns, traffic_s: float, line: Line | None) -> _Fi
     }
     if isinstance(found["passed"], Missing) and not window.has("time_error_s").any():
         # A kernel counts the bytes that left and not those that it dropped.
-        found["passed"] = rate(window["queue_output_bytes"], "the bytes sent from its queue")
+        found["passed"] = rate(window["queue_output_bytes"], "the bytes sent from the queue")
     packets = window["packets"] - dropped_amounts(window, "packets") - queued_amounts(window, "packets")
     if window.has("time_error_s").all():
         return _printed_window(window, found, packets, seconds, line)
@@ -205,7 +205,7 @@ def _window_rates(readings: Columns, traffic_s: float, line: Line | None) -> _Fi
         framing, passed = rate(packets, "all dropped and queued packets"), found["passed"]
         if line.extra_bytes is None:
             found["line_share"] = Missing(
-                f"{_display_name(readings)}: its readings do not include the number of ATM cells"
+                f"{_display_name(readings)}: the readings do not include the number of ATM cells"
             )
         elif isinstance(passed, Missing) or isinstance(framing, Missing):
             found["line_share"] = passed if isinstance(passed, Missing) else framing
@@ -243,7 +243,7 @@ def _printed_window(
     if line is not None:
         if line.extra_bytes is None or math.isnan(went):
             found["line_share"] = Missing(
-                f"{_display_name(window)}: its readings do not include its share of the line rate"
+                f"{_display_name(window)}: the readings do not include the share of the line rate"
             )
         elif isinstance(passed, Missing):
             found["line_share"] = passed
@@ -270,7 +270,7 @@ def _printed_values(readings: Columns, traffic_s: float, line: Line | None) -> _
         return {}
     nearest = np.abs(running["time_s"] - DURING * traffic_s).argmin()
     moment = running.take_rows(np.array([nearest]))
-    found: _Figures = {"drops": total(dropped_amounts(moment, "packets"), "drops of every reason")}
+    found: _Figures = {"drops": total(dropped_amounts(moment, "packets"), "drops for all reasons")}
     depth = float(printed_depth(moment)[0])
     if not math.isnan(depth):
         found["queue_depth"] = depth

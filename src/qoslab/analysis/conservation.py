@@ -165,7 +165,7 @@ def _link_disagreements(
                 if abs(own - expected) > trusted:
                     yield (
                         f"on the link {link.name}, {host} {verb} {own} packets on {near.interface}, but {far.node} "
-                        f"counts {expected:.0f} packets that {far.interface} {does}: they may differ by at most "
+                        f"counts {expected:.0f} packets that {far.interface} {does}: the two may differ by at most "
                         f"{trusted:.0f}"
                     )
 

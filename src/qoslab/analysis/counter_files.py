@@ -156,13 +156,13 @@ def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, ex
     hint = "the file was changed or damaged"
     interfaces = {end.interface for link in experiment.topology.links for end in link.ends if end.node == device}
     if not interfaces:
-        raise DamageError(f'found counters of "{device}", which the topology does not have', hint=hint)
+        raise DamageError(f'found counters of "{device}", which is not in the topology', hint=hint)
     if not replies:
         raise DamageError(f"{device} reported no counters", hint=hint)
     latest = traffic_time(experiment, experiment.arms[0]).seconds + STRAY_S
     for reply in replies:
         if foreign := sorted({*reply["interfaces"], *reply.get("tc", ())} - interfaces):
-            message = f'found counters of the interface "{foreign[0]}" of {device}, which the topology does not have'
+            message = f'found counters of the interface "{foreign[0]}" of {device}, which is not in the topology'
             raise DamageError(message, hint=hint)
         time_s = (reply["time_ns"] - origin_ns) / 1e9
         # Without flows there is no start to be near to.

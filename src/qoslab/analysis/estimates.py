@@ -63,7 +63,7 @@ def value_if_precise(value: float | Missing, of: Callable[[], str]) -> float | M
     if isinstance(value, Missing) or estimate_error(value) <= ERROR_MOST * abs(value):
         return value
     low, high = value - estimate_error(value), value + estimate_error(value)
-    return Missing(f"{of()}: its readings only show that it is between {max(low, 0.0):.4g} and {high:.4g}")
+    return Missing(f"{of()}: the readings only show a value between {max(low, 0.0):.4g} and {high:.4g}")
 
 
 def scale_estimate(value: float, factor: float) -> Estimate:

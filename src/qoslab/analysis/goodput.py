@@ -17,7 +17,7 @@ from qoslab.analysis.timeline import Timeline, common_span, greatest, known_mini
 from qoslab.model.voice import mean_opinion_score
 from qoslab.results.columns import Column, Columns
 
-NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
+NO_DELAY = "this lab does not measure one-way delay; use --lab simulated"
 
 
 def total_bps(flows: Columns) -> float:
@@ -127,7 +127,7 @@ def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missin
     if together is None:
         return Missing(NOT_TOGETHER)
     index = jain(np.array([stream.bits_between(*together) for stream in Timeline.stream_timelines(flows, intervals)]))
-    return Missing("none of its flows received anything while all of them ran") if math.isnan(index) else index
+    return Missing("no flow received data while all flows were running") if math.isnan(index) else index
 
 
 @register_metrics("flows", "goodput.share", everything=lambda selection: selection.whole.rows)

@@ -20,8 +20,8 @@ NEVER = "was not reached"
 """Text in the reason of a value at an instant that was not reached."""
 NOTHING_COUNTED = "no counter recorded it"
 BUCKET_LASTED = "the policer's bucket was full at the start and never ran empty"
-NOT_TOGETHER = "its flows never all ran at the same time"
-READ_ONCE = "its counters were read only once, so the traffic time is not covered"
+NOT_TOGETHER = "the flows never all ran at the same time"
+READ_ONCE = "the counters were read only once, which does not cover the traffic time"
 _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
 
 

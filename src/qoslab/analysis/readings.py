@@ -262,7 +262,7 @@ class Readings:
             problems += why
         if not record.valid:
             # Unreadable files are a consequence of the errors in the run.
-            problems = list(record.reasons) or ["its record gives no reason"]
+            problems = list(record.reasons) or ["the record gives no reason"]
         found = {name: tables.plain(name, content) for name, content in rows.items()}
         facts = CellFacts(found, own.duration.seconds, lines_by_interface(own), first_arm_paths(own))
         computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
@@ -332,7 +332,7 @@ def _missing_record_reasons(manifest: Manifest, damaged: Mapping[str, Sequence[s
     return [
         f"{each.name}: {reason}"
         for each in missing
-        for reason in damaged.get(each.name) or each.reasons or ("it was not run to the end",)
+        for reason in damaged.get(each.name) or each.reasons or ("it did not run to completion",)
     ] or ([] if manifest.cells else ["no cell was run"])
 
 

@@ -104,7 +104,7 @@ def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[
             file = tables.table_path(name)
             # The checked content is the content that is used.
             if not (folder.path / file).exists():
-                raise UserError(f"{file} is missing; it had {seal.size}")
+                raise UserError(f"{file} is missing; its recorded size is {seal.size}")
             content = read_bytes(folder.path / file, tables.FILE_MOST)
             if damage := content_difference(file, content, seal):
                 raise UserError(damage)

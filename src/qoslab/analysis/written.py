@@ -38,7 +38,7 @@ def write(folder: RunFolder, found: RunReading, warnings: tuple[str, ...], judge
             files.append((SAVED_CELLS, add_seal(record_json(record))))
     except PydanticSerializationError:
         # A damaged file of a run may contain invalid UTF-8, which a message about it quotes.
-        yield f"{SAVED_CELLS}: found an incomplete character in a message about a cell, expected text: {_AGAIN}"
+        yield f"{SAVED_CELLS}: found invalid UTF-8 in a message about a cell, expected text: {_AGAIN}"
     for name, content in (*files, *texts):
         try:
             folder.replace(name, content)

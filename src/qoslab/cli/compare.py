@@ -59,7 +59,7 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
         echo(json.dumps(document, indent=2))
     else:
         if parts:
-            echo(f"{folder} is of another version of {name}, with other measurements: {', '.join(parts)}")
+            echo(f"{folder} belongs to another version of {name}, with different settings: {', '.join(parts)}")
         for line in found:
             echo(line)
         apart = f"; {unasked} not compared, because only one of the two runs includes them" if unasked else ""

@@ -61,7 +61,7 @@ def _draw_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[
     from qoslab.virtual_lab import Lab
 
     if experiment is not None or sets:
-        raise click.UsageError("found --lab with EXPERIMENT or --set, expected the lab alone")
+        raise click.UsageError("found --lab with EXPERIMENT or --set, expected --lab alone")
     found = Lab.find(lab)
     try:
         return found.name, found.topology

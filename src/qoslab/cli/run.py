@@ -330,10 +330,12 @@ def _check_one_at_a_time(kind: LabKind, jobs: int | str | None, scheduler: str |
     if kind.max_parallel_cells is None:
         return
     if scheduler is not None:
-        raise click.UsageError(f"found --scheduler for {kind.title}, expected no --scheduler: it exists only once")
+        raise click.UsageError(
+            f"found --scheduler for {kind.title}, expected no --scheduler: there is only one such lab"
+        )
     if isinstance(jobs, int) and jobs > kind.max_parallel_cells:
         raise click.UsageError(
-            f"found --jobs {jobs} for {kind.title}, expected {kind.max_parallel_cells}: it exists only once"
+            f"found --jobs {jobs} for {kind.title}, expected {kind.max_parallel_cells}: there is only one such lab"
         )
 
 

@@ -22,7 +22,7 @@ EXPORTS: dict[str, Export] = {
             write_csv,
             signed=True,
         ),
-        Export("parquet", "the same as Parquet, the units in the columns' metadata", "-parquet", write_parquet),
+        Export("parquet", "the same as Parquet, with the units in the column metadata", "-parquet", write_parquet),
         Export("flent", "a folder with a data file of flent for each cell with traffic", "-flent", write_flent),
         Export("ro-crate", "the run's folder as an RO-Crate, a ZIP file", ".crate.zip", write_crate, signed=True),
     )

@@ -104,7 +104,7 @@ def _write_page(folder: RunFolder, files: Sequence[Path], found: list[ForeignRes
     for each in found:
         if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MAX_TRAFFIC_ENTRIES:
             each.notes.append(
-                f"it has {count} rates; above {_MAX_TRAFFIC_ENTRIES}, metrics of single rates are left out"
+                f"it has {count} rates; above {_MAX_TRAFFIC_ENTRIES}, metrics of individual rates are left out"
             )
     for name, table in made.items():
         if len(table):

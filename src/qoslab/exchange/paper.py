@@ -334,7 +334,7 @@ def save(figure: Figure, to: Path) -> None:
             figure.savefig(content, format=form, **_NO_TIME[form])
     except UserWarning as error:
         width_mm = f"{figure.get_figwidth() * MM:.0f} mm"
-        raise UserError(f"{to}: found no space next to the names in {width_mm}, expected a larger --width") from error
+        raise UserError(f"{to}: found no space next to the labels in {width_mm}, expected a larger --width") from error
     except (LatexError, RuntimeError) as error:
         if form != "pgf":
             raise

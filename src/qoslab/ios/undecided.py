@@ -39,7 +39,7 @@ no supported command sets it
     match [not] traffic-class <rest:line>
 {NO_TUNNELS}
     match [not] (packet tunnel|tunnel) <rest:line>
-lab packets do not have it, or the router does not learn it
+lab packets do not have this property, or the router does not learn it
     match [not] (any-source|tag|input vlan|port-type|user|l2vpn|object-group|class|security-group|user-group
     |group-object|ethertype|spi|cac|wlan|efp|device-type|flowspec) [<rest:line>]
 a class without other lines
@@ -121,7 +121,7 @@ a lab has no Frame Relay circuits
     frame-relay (fair-queue|interface-queue|congestion-management|policing|qos-autosense) [<each:line>]
     frame-relay (map|de-group|priority-dlci-group|inverse-arp|local-dlci|payload-compression) [<each:line>]
     frame-relay ip (rtp|tcp) <each:line>
-a subinterface without a bandwidth has that of its port
+a subinterface without `bandwidth` uses the bandwidth of its port
     bandwidth inherit [<rest:line>]
 all interfaces share one routing table
     (ip vrf|vrf) forwarding <rest:line>

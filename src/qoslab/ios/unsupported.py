@@ -157,7 +157,7 @@ service instances bridge frames, which is not supported on a router
 CAR matches access lists, and marks DSCP, precedence and QoS group only
     rate-limit (input|output) (dscp|qos-group) <rest:line>
     rate-limit (input|output) access-group rate-limit <rest:line>
-keepalives are on or off
+keepalives can only be turned on or off
     keepalive <seconds:0-32767> [<rest:line>]
 a router does not bridge frames
     bridge-group <rest:line>
@@ -280,7 +280,7 @@ packets are not filtered: access lists classify
     ip access-group <rest:line>
 links are not bundled
     channel-group <rest:line>
-packets may leave by the interface on which they arrived
+packets may leave through the interface on which they arrived
     (storm-control|ip arp inspection|ip verify) <rest:line>
     switchport (port-security|block|protected) [<rest:line>]
 trunks carry every VLAN, and phones have no separate VLAN
@@ -298,7 +298,7 @@ packets are not inspected, admitted or trusted by a class
 packets are routed by destination only
     set (metric|interface|default) <rest:line>
     set ip (next-hop|default|df) <rest:line>
-random-detect has thresholds by value of a field
+random-detect thresholds belong to a value, such as a DSCP
     random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
 [police]
 a packet has no colour before it is policed

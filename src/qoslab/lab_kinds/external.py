@@ -23,7 +23,7 @@ class ExternalKind(MeasuredKind):
     """Lab that exists before and after the run."""
 
     name = "external"
-    help = "PATH of an Ansible inventory: its routers and hosts, left as they were found"
+    help = "PATH of an Ansible inventory: its routers and hosts, restored after the run"
     title = "the lab of an inventory"
     programs = ("flood", "sla")
     interrupt_message = "routers may still be changed; restore them: qoslab lab rescue PLACE"

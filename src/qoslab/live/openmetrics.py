@@ -62,7 +62,9 @@ def _class_values(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         return family
 
     for name, what in (("offered", "Offered"), ("sent", "Sent"), ("dropped", "Dropped")):
-        text = f"{what} rate of the class between the last two readings, in bits of layer 3 with its layer-2 header."
+        text = (
+            f"{what} rate of the class between the last two readings, in bits of IP packets with their layer-2 header."
+        )
         yield values(GaugeMetricFamily(f"qoslab_class_{name}_bits_per_second", text, labels=_CLASS), f"{name}_bps")
     family = GaugeMetricFamily("qoslab_class_queue_packets", "Packets in the queue of the class.", labels=_CLASS)
     yield values(family, "queue_packets")
@@ -92,7 +94,9 @@ def _interface_values(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         return family
 
     for way in ("input", "output"):
-        text = f"{way.capitalize()} rate between the last two readings, in bits of layer 3 with its layer-2 header."
+        text = (
+            f"{way.capitalize()} rate between the last two readings, in bits of IP packets with their layer-2 header."
+        )
         yield values(
             GaugeMetricFamily(f"qoslab_interface_{way}_bits_per_second", text, labels=_INTERFACE), f"{way}_bps"
         )

@@ -67,7 +67,7 @@ class Average(Frozen):
     reason: str = ""
     """Source of these bounds or of the published value, for the report."""
     explained: str = ""
-    """Possible reason for a published value out of the bounds, for the report."""
+    """Possible reason for a published value outside the bounds, for the report."""
     fitted: str = ""
     """Parts of the model that were fitted to this publication, or are assumptions: the value does not count as
     reproduced.
@@ -161,7 +161,7 @@ class FigureColumn(Frozen):
     arm: Name
     """Arm of the values."""
     metrics: tuple[str, ...] = Field(min_length=1)
-    """Metrics shown in one field, separated by slashes, as 9/11/13."""
+    """Metrics shown in one field, separated by slashes, such as 9/11/13."""
 
 
 class FigureTable(Frozen):

@@ -99,13 +99,13 @@ class Expectation(Frozen):
     equals: Predicted | None = None
     """Exact value."""
     possible: tuple[Predicted, Predicted] | None = None
-    """Physical limits; a value out of them is an error of the measurement or the analysis: the run is invalid."""
+    """Physical limits; a value outside them is an error in the measurement or the analysis: the run is invalid."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
     """Selects cells with these values (or any value of a list) of these parameters; default: all cells of the arm."""
     each: tuple[ParameterName, ...] = ()
     """One expectation for each combination of values of these parameters, and of the parameters of expressions."""
     reason: str = ""
-    """Reason of this bound or prediction, for the report."""
+    """Reason for this bound or prediction, for the report."""
     explained: str = ""
     """Possible reason for a published value that contradicts the prediction, for the report."""
     fitted: str = ""

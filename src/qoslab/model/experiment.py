@@ -44,7 +44,7 @@ class Route(Frozen):
     """A static route of a router or host."""
 
     prefix: IPv4Network | IPv6Network
-    """Destination, as 192.168.30.0/24 or 2001:db8:30::/64."""
+    """Destination, such as 192.168.30.0/24 or 2001:db8:30::/64."""
     via: IPv4Address | IPv6Address
     """Address of the next router, of the same family."""
 
@@ -106,7 +106,7 @@ class Jitter(Frozen):
     """Variation of a link's delay; directions are independent."""
 
     size: Annotated[Duration, AfterValidator(_check_positive)]
-    """Size, as defined by `distribution`."""
+    """Size of the jitter, as defined by `distribution`."""
     distribution: Literal["uniform", "normal", "exponential"] = "uniform"
     """`uniform`: delay ± size; `normal`: standard deviation, cut at four; `exponential`: mean of the addition."""
     correlation: Percent = Percent(0)

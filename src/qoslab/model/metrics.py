@@ -135,8 +135,8 @@ tcp.transfer_time_ratio ratio TCP transfer time ratio (RFC 6349): actual divided
     rate on the path
 tcp.efficiency fraction TCP efficiency (RFC 6349): payload received relative to payload received plus payload
     retransmitted
-tcp.buffer_delay fraction buffer delay (RFC 6349): increase of the mean round-trip time over that of the idle path,
-    relative to the latter
+tcp.buffer_delay fraction buffer delay (RFC 6349): increase of the mean round-trip time relative to that of the idle
+    path
 tcp.rtt ms mean round-trip time measured by the senders' TCP, averaged over the streams
 datagrams.lost packets lost UDP datagrams
 datagrams.loss fraction UDP loss: lost datagrams relative to sent datagrams
@@ -146,12 +146,12 @@ datagrams.delay.p99 ms 99th percentile of the one-way delay, maximum of the flow
 datagrams.delay.max ms maximum one-way delay of UDP datagrams
 voice.r index rating R of calls (ITU-T G.107), minimum of the calls; 93.2 without impairments
 voice.mos index estimated mean opinion score of calls (ITU-T G.107), minimum of the calls: 1 to 4.5
-pages.complete count complete pages of web users and other sources with pauses over TCP
+pages.complete count complete pages of web users and other TCP sources with pauses
 pages.time.mean ms mean time from the start of a page until its last byte arrives
 pages.time.max ms maximum time from the start of a page until its last byte arrives
 conversation.depth packets packets queued in the conversations of weighted fair queueing: median of the readings with a
     queue, over the last two thirds of the traffic time
-conversation.weight count weight of the conversations in show queue, if all had the same weight
+conversation.weight count weight of the conversations in show queue, if all conversations have the same weight
 [host]
 tcp.retransmits packets TCP segments retransmitted by the sending hosts
 tcp.retransmitted B TCP payload retransmitted by the sending hosts, assuming full segments
@@ -162,7 +162,7 @@ rtt.avg ms mean round-trip time, truncated to milliseconds as in IP SLA
 rtt.p50 ms median round-trip time of single packets
 rtt.max ms maximum round-trip time
 rtt.count packets probe packets answered in time
-jitter.min ms minimum source-to-destination jitter; IOS output of 2008 omits zeros
+jitter.min ms minimum source-to-destination jitter, without zeros in the IOS output of 2008
 jitter.avg ms mean source-to-destination jitter
 jitter.max ms maximum source-to-destination jitter
 jitter.back.min ms minimum destination-to-source jitter, without zeros
@@ -177,7 +177,7 @@ limiter.ahead packets maximum number of packets that delay a packet of a preferr
 [interface]
 interface.drops packets output drops of the interface during the traffic time (Total output drops)
 interface.delay.mean ms mean queueing delay, from arrival at the output interface to the start of transmission
-interface.delay.p50 ms median queueing delay; with several interfaces the maximum of them
+interface.delay.p50 ms median queueing delay; the maximum if there are several interfaces
 interface.delay.p99 ms 99th percentile of the queueing delay
 interface.delay.max ms maximum queueing delay
 [queue]
@@ -195,8 +195,8 @@ police.exceed_share fraction exceeded packets relative to all policed packets; v
 police.violate_share fraction violating packets relative to all policed packets
 police.without_tokens_share fraction exceeding and violating packets relative to all policed packets
 police.tokens_lost B tokens lost to a full bucket while there was demand
-police.tokens_lost.longest ms longest time during which tokens overflowed at every arrival; with several policers the
-    maximum of them
+police.tokens_lost.longest ms longest time during which tokens overflowed at every arrival; the maximum if there are
+    several policers
 police.bucket.mean B mean size of a dynamic bucket over the traffic time
 police.bucket.mean_ms ms mean size of a dynamic bucket, as time at the CIR
 police.bucket.p95 B 95th percentile of the size of a dynamic bucket, sampled once a second
@@ -224,7 +224,7 @@ class.offered b/s offered rate of the class, over the last two thirds of the tra
 class.dropped b/s drop rate of the class, over the last two thirds of the traffic time
 class.passed b/s rate of the packets that left the class, over the last two thirds of the traffic time
 class.share fraction rate that left the class relative to the rate that left all classes of its policy
-class.line_share fraction share of the line's time used by the class, framing included, over the last two thirds of the
+class.line_share fraction share of the line time used by the class, including framing, over the last two thirds of the
     traffic time
 class.drops packets packets dropped by the class
 class.ecn_marks packets packets that the class marked with congestion experienced (ECN) instead of dropping them
@@ -233,7 +233,7 @@ class.queue_delay ms queueing delay measured by the active queue management of t
 class.offered.during b/s offered rate shown by the router during the traffic
 class.dropped.during b/s drop rate shown by the router during the traffic
 class.passed.during b/s offered rate minus drop rate shown by the router during the traffic
-class.share.during fraction class.passed.during of the class relative to that of all classes of its policy
+class.share.during fraction rate passed by the class relative to that of all classes of its policy, during the traffic
 class.drops.during packets packets dropped by the class up to a reading during the traffic
 class.queue_depth.during packets packets in the queue of the class during the traffic; in HQF output including the
     transmit ring and the line

@@ -140,7 +140,7 @@ def markdown(
         words = "1 value has changed" if len(moved) == 1 else f"{len(moved) or 'No'} values have changed"
         parts.append(f"### {words} since {which}")
         if (before.lab, before.overrides) != (now.lab, now.overrides):
-            parts.append("That run had another lab or other options.")
+            parts.append("That run used a different lab or different options.")
         if before.invalid:
             parts.append(f"That run was not valid ({before.invalid} of {before.cells} cells).")
         for there, word in ((now.missing_values(before), "gone"), (before.missing_values(now), "new")):

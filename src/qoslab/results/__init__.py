@@ -60,7 +60,7 @@ _MODULES = {
     "StallRecord": "records",
     "Step": "records",
     "find_run": "folder",
-    "find_unfinished": "folder",
+    "find_run_to_resume": "folder",
     "runs": "folder",
 }
 """Module of each name."""

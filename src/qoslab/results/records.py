@@ -219,7 +219,7 @@ class Health(Record):
         if 0 < self._share(traffic_s) <= BEHIND_SHARE:
             found.append(f"{device}: {self._behind_text(traffic_s)}")
         if self.forwarding is not None and self.forwarding.through_kernel is not None:
-            found.append(f"{device}: its packets in transit went through the kernel: {self.forwarding.through_kernel}")
+            found.append(f"{device}: packets in transit were forwarded by the kernel: {self.forwarding.through_kernel}")
         return tuple(found)
 
     def _share(self, traffic_s: float) -> float:
@@ -324,7 +324,7 @@ class HostClockRecord(Record):
             return ()
         return (
             f"{host}: its clock is known to ±{max(self.error_ns) / 1e6:.3g} ms: graphs of its captures may be "
-            f"shifted by that",
+            "shifted by that much",
         )
 
 

@@ -136,7 +136,7 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
             return f"{name}: found {size} bytes, expected {written.size}"
         found = compute_seal(path)
     except FileNotFoundError:
-        return f"{name} is missing; it had {written.size}"
+        return f"{name} is missing; its recorded size is {written.size}"
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
     return _difference(name, found, written)
@@ -162,7 +162,7 @@ def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
             if damage := difference(there[name], name, seal):
                 yield damage
         else:
-            yield f"{name} is missing; it had {seal.size}"
+            yield f"{name} is missing; its recorded size is {seal.size}"
     for name in sorted(there.keys() - written.keys()):
         yield f"{name} was not written by the run"
 

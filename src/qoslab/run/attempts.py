@@ -12,7 +12,7 @@ from qoslab.results import Attempt, Cell, CellRecord, CellSummary, FileSeal, Run
 from qoslab.results.cell_files import find_damage
 from qoslab.run.task import CellTask, cell_key, make_task
 
-NOT_RUN = "it was not run to the end"
+NOT_RUN = "it did not run to completion"
 
 
 @dataclass
@@ -146,5 +146,5 @@ def _cell_verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
         return False, damage
     record = cell.files().record()
     if record.key != key:
-        return False, ("the definition of the cell was different then",)
+        return False, ("the definition of the cell has changed since",)
     return record.valid, record.reasons

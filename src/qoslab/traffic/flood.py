@@ -299,4 +299,4 @@ def _flow_warnings(sent: Json, received: Json) -> Iterator[str]:
         yield f"flood client: it got no CPU time and skipped {skipped} of {skipped + packets} datagrams"
     if refused:
         listed = ", ".join(f"{number} ({name})" for name, number in refused.items())
-        yield f"flood client: its system refused {listed} datagrams of {sum(refused.values()) + packets}"
+        yield f"flood client: the operating system refused {listed} of {sum(refused.values()) + packets} datagrams"

@@ -174,7 +174,7 @@ def _error_hint(text: str) -> str:
     if "congestion control" in text:
         return "load the module (tcp_NAME) or name one of /proc/sys/net/ipv4/tcp_available_congestion_control"
     if "busy" in text:
-        return "another client took this flow's server; give the flow its own port"
+        return "another client connected to this flow's server; give the flow its own port"
     return ""
 
 

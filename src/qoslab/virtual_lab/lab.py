@@ -249,13 +249,13 @@ class Lab:
             return chosen[0]
         names = ", ".join(lab.name for lab in labs)
         if not labs:
-            raise UserError("found no running lab of yours", hint="Bring one up: qoslab lab up EXPERIMENT")
+            raise UserError("you have no running lab", hint="Bring one up: qoslab lab up EXPERIMENT")
         if name is None:
             raise UserError(
                 f"you have {len(labs)} labs: {names}",
                 hint="Name one: `lab down NAME`; `lab shell`, `lab exec` and `testbed` take --lab NAME.",
             )
-        raise UserError(f"you have no lab called {name}; there is {names}")
+        raise UserError(f"you have no lab called {name}; your labs: {names}")
 
     def down(self) -> None:
         """End the lab; on return, all of its processes have ended."""

@@ -144,7 +144,7 @@ class Limiter:
     def _no_limiter_text(self) -> Iterator[str]:
         shown = f"up to {self.busiest_bps:,.0f} b/s arrived over 0.1 s"
         if self.varied_s is None or self.varied_s < _VARIED_S:
-            yield f"Nothing limits: {shown} and left without waiting."
+            yield f"No rate limit: {shown} and left without waiting."
             return
         yield f"No limiter found: {shown}, no packets were lost, and packets do not leave at a constant rate."
         yield (

@@ -226,7 +226,7 @@ def _add_output(
         text = remove_secrets(lines[0].strip())
         others.append(
             OmittedLines(
-                output.file, first, last, text, "", "no output that is read", "nothing: it is not a configuration"
+                output.file, first, last, text, "", "not an accepted output", "nothing: it is not a configuration"
             )
         )
 

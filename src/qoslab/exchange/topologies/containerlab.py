@@ -66,7 +66,7 @@ def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
         return
     kind = link.get("type", "veth")
     if kind != "veth":
-        found.refuse(steps, f"found a link of type {kind!r}, expected veth: others have no counterpart")
+        found.refuse(steps, f"found a link of type {kind!r}, expected veth: other types have no equivalent")
         return
     for key in link.keys() - set(_EXTENDED_LINKS):
         found.refuse((*steps, key), f"found {key!r}, expected one of {', '.join(_EXTENDED_LINKS)}")

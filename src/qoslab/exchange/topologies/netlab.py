@@ -89,7 +89,7 @@ def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
         return
     kind = attributes.get("type", "p2p")
     if kind not in ("p2p", "lan"):
-        found.refuse(steps, f"found a link of type {kind!r}, expected p2p or lan: others have no counterpart")
+        found.refuse(steps, f"found a link of type {kind!r}, expected p2p or lan: other types have no equivalent")
         return
     rate = None
     if "bandwidth" in attributes:

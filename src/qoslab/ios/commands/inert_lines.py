@@ -71,7 +71,7 @@ def _remove_superseded(device: Device, key: str) -> None:
 
 
 def _family_help(family: CommandFamily) -> str:
-    return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.subject}"
+    return f"{UNDECIDED_HELP if family.undecided else '(no effect in qoslab) '}{family.subject}"
 
 
 def _inert_line(family: CommandFamily, key: str, text: str) -> InertLine:

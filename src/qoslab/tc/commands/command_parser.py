@@ -62,7 +62,7 @@ def _parse_command(reader: WordReader, trees: Commands) -> None:
     what, head = read_head(reader)
     dev = head.get("dev")
     if dev is None:
-        raise RefusedWordError(reader.last, f"found a {what} without interface, expected dev INTERFACE")
+        raise RefusedWordError(reader.last, f"found a {what} without an interface, expected dev INTERFACE")
     for name, word in head.items():
         if name not in OF_THE_ENGINE[what]:
             found = word.text if name == "hook" else f"{name} {word.text}"
@@ -118,7 +118,7 @@ def _parse_class(reader: WordReader, head: dict[str, Word], tree: Tree) -> None:
     parent, _ = _parse_parent(head, reader, "parent HANDLE or CLASS")
     number = head.get("classid")
     if number is None:
-        raise RefusedWordError(reader.last, "found a class without number, expected classid MAJOR:MINOR")
+        raise RefusedWordError(reader.last, "found a class without a number, expected classid MAJOR:MINOR")
     classid = _parse_class_number(number, "the number of a class")
     classful = {name: kind for name, kind in KINDS.items() if kind.classes is not None}
     kind = classful[read_choice(reader, tuple(classful), "a kind of class").text]
@@ -154,7 +154,7 @@ def _filter(reader: WordReader, head: dict[str, Word], tree: Tree) -> None:
                 word, f'found "{word.text}", expected {format_alternatives(known)}', did_you_mean(word.text, known)
             )
     if target is None:
-        raise RefusedWordError(reader.last, "found a filter without class, expected flowid CLASS")
+        raise RefusedWordError(reader.last, "found a filter without a class, expected flowid CLASS")
     target = replace(target, text=_parse_class_number(target, "a class"))
     tree.filters.append(Filter(kind, parent, number, match, target))
 

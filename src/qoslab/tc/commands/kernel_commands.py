@@ -70,7 +70,7 @@ def _parse_command(words: list[Word], interfaces: Collection[str]) -> KernelComm
     if what == "filter" and not {"parent", "hook"} & head.keys():
         raise RefusedWordError(
             kind,
-            "found a filter without place, expected parent HANDLE: or ingress",
+            "found a filter without a parent, expected parent HANDLE: or ingress",
             "give the qdisc a handle, such as 1:, and the filter parent 1:",
         )
     return KernelCommand(

@@ -122,7 +122,7 @@ class Journal:
                 if time.monotonic() > deadline:
                     held = _read_lines(self._file)
                     os.close(self._file)
-                    raise AgentRefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
+                    raise AgentRefusedError(f"locked by {held[0].get('who') if held else 'another run'}") from None
             time.sleep(0.01)
         self.failed = undo_entries(_read_lines(self._file)[1:])
         """Settings of an earlier agent that could not be restored."""
@@ -311,7 +311,7 @@ class HostSettings:
         try:
             self._holds.append(InterfaceLock(device, self._who))
         except OSError:
-            raise AgentRefusedError(f"{device} is held by {lock_holder(device) or UNKNOWN}") from None
+            raise AgentRefusedError(f"{device} is locked by {lock_holder(device) or UNKNOWN}") from None
 
     def _open_journal(self, device: str) -> Journal:
         for folder in STATE_FOLDERS:

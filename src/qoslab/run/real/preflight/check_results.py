@@ -46,5 +46,5 @@ def changed_devices(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Ma
         differing = [key for key, value in each.items() if value and was.get(key) and was[key] != value]
         if differing:
             is_now, has_been = (", ".join(f"{key} {reply[key]}" for key in differing) for reply in (each, was))
-            found.append(f"{name}: found {is_now}, expected {has_been}, the device at the start of the run")
+            found.append(f"{name}: found {is_now}, expected the device at the start of the run, {has_been}")
     return found

@@ -26,7 +26,7 @@ def check_rights(facts: PreflightFacts) -> Iterator[PreflightFinding]:
             )
         if host.no_capture:
             message = (
-                f'found that dumpcap may not capture, "{host.no_capture}", expected it for the experiment\'s captures'
+                f'found no permission to capture ("{host.no_capture}"), expected it for the experiment\'s captures'
             )
             hint = "add the user to the capture group (dpkg-reconfigure wireshark-common), or set ansible_become: true"
             yield PreflightFinding(name, message, hint)
@@ -44,7 +44,7 @@ def check_programs(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         for program in host.missing:
             yield PreflightFinding(
                 name,
-                f"found no program {program} in PATH, expected it",
+                f"found no program {program} in PATH, expected it to be installed",
                 "install it there (its package usually has the same name)",
             )
         for program, why in host.unfit.items():
@@ -99,6 +99,6 @@ def check_clocks(facts: PreflightFacts) -> Iterator[PreflightFinding]:
             yield PreflightFinding(name, message, "synchronise both with the same NTP servers", grave=False)
         if host.clock_error_ms > CLOCK_ERROR_MS:
             message = (
-                f"found its clock known to ±{host.clock_error_ms:.0f} ms, expected ±{CLOCK_ERROR_MS:.0f} ms or better"
+                f"found a clock uncertainty of ±{host.clock_error_ms:.0f} ms, expected at most ±{CLOCK_ERROR_MS:.0f} ms"
             )
-            yield PreflightFinding(name, message, "find out why the path to it is so slow", grave=False)
+            yield PreflightFinding(name, message, "check why the path to it is slow", grave=False)

@@ -154,7 +154,7 @@ def _interquartile_range(times: Sequence[float]) -> float:
 
 
 def _unmeasured_finding(link: Link, what: str, why: str) -> PreflightFinding:
-    message = f"found its {what} not measured ({why}), expected a measurement"
+    message = f"found no measurement of its {what} ({why}), expected one"
     return PreflightFinding(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
 
 

@@ -17,7 +17,7 @@ def check_linux_routers(facts: PreflightFacts) -> Iterator[PreflightFinding]:
             message = "found a login without root privileges, expected them for changes to qdiscs"
             yield PreflightFinding(name, message, "set ansible_become: true, or log in as root")
         if not kernel.forwards:
-            message = "found net.ipv4.ip_forward 0, expected 1: it is a router of the experiment"
+            message = "found net.ipv4.ip_forward 0, expected 1 on a router of the experiment"
             yield PreflightFinding(name, message, "sysctl -w net.ipv4.ip_forward=1")
         for message, hint in kernel.obstacles:
             advice = hint[:1].lower() + hint[1:].removesuffix(".")

@@ -12,7 +12,7 @@ def check_locks(interfaces: Mapping[str, Mapping[str, str]], marks: Mapping[str,
     """Report locked interfaces by host and run locks of routers, with the run that holds them."""
     for name, whose in interfaces.items():
         for device, who in whose.items():
-            yield PreflightFinding(name, f"found {device} held by {who}, expected it free", "wait for it to finish")
+            yield PreflightFinding(name, f"found {device} locked by {who}, expected no lock", "wait for it to finish")
     for name, who in marks.items():
         if who:
             hint = (

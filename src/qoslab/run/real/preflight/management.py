@@ -37,7 +37,7 @@ def check_management(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         except ValueError:
             continue  # A name.
         if inside_of:
-            message = f"found its command line at {router.address}, within the test network {inside_of[0]}"
+            message = f"found its management address {router.address}, in the test network {inside_of[0]}"
             yield PreflightFinding(
                 name,
                 message,

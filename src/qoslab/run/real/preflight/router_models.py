@@ -48,7 +48,7 @@ def check_interfaces(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check that every interface of the experiment is present."""
     unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
     for name, reason in unread.items():
-        message = f"found no parser for its answer to `{INTERFACES}` ({reason}), expected a list of its interfaces"
+        message = f"found no parser for its output of `{INTERFACES}` ({reason}), expected a list of its interfaces"
         yield PreflightFinding(
             name, message, f"enter `{INTERFACES}` there and check whether it prints them as IOS does"
         )

@@ -280,7 +280,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         try:
             devices = [settings[name].device(near.interface) for _, near, _ in topology.node_links(name)]
             for device, who in channel.ask("held", devices=devices)["held"].items():
-                raise UserError(f"{name}: {device} is held by {who}", hint="Wait until it ends, or stop it.")
+                raise UserError(f"{name}: {device} is locked by {who}", hint="Wait until it ends, or stop it.")
             found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
             return found
         finally:
