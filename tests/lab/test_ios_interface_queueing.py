@@ -37,7 +37,7 @@ SECONDS = 5
 COUNTED = 1000
 """Counted bytes of a packet of 996 bytes of IP on a line with PPP: its header has four."""
 ON_WIRE = 1003
-"""Bytes of the same packet on the line: in addition a flag and a check sequence."""
+"""Bytes of the same packet on the line: in addition a flag and an FCS."""
 LINE_BPS = 2_000_000
 CAR = f"""\
 interface {LINE}

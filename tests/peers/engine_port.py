@@ -14,7 +14,7 @@ from peer_programs import FOLDER, engine_program
 PACKET = np.dtype([("time", "<u8"), ("bytes", "<u4"), ("class", "<u4")])
 """Packet: arrival (ns), bytes, and its class: its code point, and its flow in the engine."""
 LINE_OVERHEAD_BYTES = 24
-"""Ethernet overhead on the line, in addition to the layer-2 bytes: frame check sequence 4, preamble 8, gap 12."""
+"""Ethernet overhead on the line, in addition to the layer-2 bytes: FCS 4, preamble 8, interframe gap 12."""
 INTERFACE = "Fa0/0"
 
 Times = npt.NDArray[np.uint64]

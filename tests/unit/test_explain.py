@@ -269,7 +269,7 @@ def test_wred_names_its_thresholds() -> None:
 
 
 def test_departure_is_the_time_on_the_line() -> None:
-    # 238 bytes of line, with preamble, check sequence and gap, at 100 Mb/s.
+    # 238 bytes of line, with preamble, FCS and interframe gap, at 100 Mb/s.
     assert traced_text(EDGE, VOICE).departure_ns == 19_040
     assert traced_text(EDGE, VOICE, rate_bps=1_000_000).departure_ns == 1_904_000
 

@@ -28,7 +28,7 @@ enum Form {
 pub struct Packet<'a> {
     /// Nanoseconds since 1970.
     pub time_ns: i64,
-    /// Bytes of the frame on the wire, without check sequence, however few were kept.
+    /// Bytes of the frame on the wire, without the FCS, however few were kept.
     pub length: u32,
     /// Link type of the frame.
     pub link: Link,

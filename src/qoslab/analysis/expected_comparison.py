@@ -238,7 +238,7 @@ def reproduction_sentence(comparison: pd.DataFrame) -> str:
 
 
 def _verb_ending(count: int) -> str:
-    """Return the ending of a verb."""
+    """Return the ending of a verb for this count: `s` for 1."""
     return "s" if count == 1 else ""
 
 

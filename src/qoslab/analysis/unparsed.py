@@ -22,7 +22,7 @@ without effect on the result was not parsed.
 
 @dataclass(frozen=True)
 class Print:
-    """Output of a router."""
+    """Output of a show command of a router."""
 
     device: str
     command: str

@@ -175,7 +175,7 @@ impl Labeller {
             (Source::Untrusted | Source::Policy, _) => Label::default(),
         };
         if let Some(policer) = action.and_then(|action| action.policer) {
-            // A policer counts the frame with its check sequence, as buffers do. Inferred.
+            // A policer counts the frame with its FCS, as buffers do. Inferred.
             let check = if mistaken!(SwitchPolicerWithoutCheck) { 4 } else { 0 };
             let conforms = self.buckets[policer].colour(now, descriptor.line_len - GAP - check) == Colour::Conform;
             if conforms {

@@ -22,7 +22,7 @@ const MAX_NODES: usize = 1_000;
 /// Longest time between two steps of a shaper's bucket.
 const TICK_NS: u64 = 20_000;
 
-/// Bytes of a full Ethernet frame without its check sequence.
+/// Bytes of a full Ethernet frame without its FCS.
 const FULL_FRAME: u64 = 1_514;
 
 /// Minimum memory of CAKE's queues, bytes, unless `memlimit` says otherwise.

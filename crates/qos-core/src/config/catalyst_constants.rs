@@ -44,7 +44,7 @@ pub const SHOWN_OUTPUT_QUEUE: u32 = 40;
 /// Preamble with delimiter and inter-frame gap: bytes on the wire outside the frame.
 pub const GAP: u32 = 20;
 
-/// Bytes on the wire of the longest frame (1522 with a tag and frame check sequence).
+/// Bytes on the wire of the longest frame (1522 with a tag and the FCS).
 pub const LONGEST_ON_WIRE: u32 = 1_522 + GAP;
 
 /// Operational bandwidth if it is known to differ from the configured limit: per cent, and hundredths of a per cent.

@@ -185,7 +185,7 @@ impl Descriptor {
     }
 }
 
-/// Describes an Ethernet frame (without frame check sequence) as it counts on a link with `framing`.
+/// Describes an Ethernet frame (without the FCS) as it counts on a link with `framing`.
 ///
 /// Any bytes are accepted, even none. The frame may be longer than the link's largest (segmentation offload): then its
 /// lengths are those of the bytes given.

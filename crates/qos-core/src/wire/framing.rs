@@ -27,7 +27,7 @@ pub enum Framing {
     PppoaSnap,
     /// Cells: PPP over AAL5, given by the circuit (RFC 2364, `encapsulation aal5mux ppp`).
     PppoaMux,
-    /// Cells: PPP over bridged Ethernet with LLC/SNAP and without its check sequence (RFC 2684, RFC 2516).
+    /// Cells: PPP over bridged Ethernet with LLC/SNAP and without the FCS (RFC 2684, RFC 2516).
     PppoeoaSnap,
 }
 
@@ -95,13 +95,13 @@ pub const fn counted_header(framing: Framing) -> u32 {
     }
 }
 
-/// Shortest Ethernet frame, frame check sequence excluded.
+/// Shortest Ethernet frame, without the FCS.
 const ETHERNET_MIN_FRAME: u32 = 60;
 
-/// Frame check sequence 4, preamble with delimiter 8, gap between frames 12.
+/// FCS 4, preamble with delimiter 8, interframe gap 12.
 const ETHERNET_LINE_OVERHEAD: u32 = 24;
 
-/// PPP and HDLC on the wire: header 4, frame check sequence 2, one flag shared with the next frame.
+/// PPP and HDLC on the wire: header 4, FCS 2, one flag shared with the next frame.
 const SERIAL_LINE_OVERHEAD: u32 = 7;
 
 /// AAL5's trailer (ITU-T I.363.5), which ends the last cell.

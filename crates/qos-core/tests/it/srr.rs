@@ -83,7 +83,7 @@ fn load(queues: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, usi
     prop::collection::vec((queues, lengths(), prop_oneof![9 => 0..60_000u64, 1 => 0..2_000_000u64]), 1..600)
 }
 
-/// Longest frame on the wire, bytes (1522 with check sequence).
+/// Longest frame on the wire, bytes (1522 with FCS).
 const LONGEST: u64 = 1_542;
 
 proptest! {
@@ -183,7 +183,7 @@ proptest! {
             let before = state(&mut engine);
             engine.transmit(Time(now), PORT, frame(queue, ip_len), queue);
             let after = state(&mut engine);
-            // 64 bytes at least, with check sequence; 100 cells are allocated to each queue.
+            // 64 bytes at least, with FCS; 100 cells are allocated to each queue.
             let cells = ((ip_len as u32).max(46) + 18).div_ceil(256);
             let threshold = t1[queue].min(maximum[queue]);
             let expected = before.depth_cells[queue] + cells > threshold;

@@ -191,7 +191,7 @@ fn a_class_marks_trusts_or_zeroes() {
     assert_eq!(label(engine(voice()), 20), 0);
 }
 
-/// 1 Mb/s with 8000 bytes: so many frames of 1018 bytes (with check sequence) at once, then one in 8.144 ms.
+/// 1 Mb/s with 8000 bytes: so many frames of 1018 bytes (with FCS) at once, then one in 8.144 ms.
 #[test]
 fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
     let police = |exceed| police(1_000_000).bytes(8_000).exceed(exceed);
@@ -510,7 +510,7 @@ fn vlan_policy_marks_and_the_port_trusts_the_rest() {
     engine.audit().unwrap();
 }
 
-/// Frames of 1018 bytes (with check sequence) of EF by both ports of the VLAN, one each millisecond for a second: each
+/// Frames of 1018 bytes (with FCS) of EF by both ports of the VLAN, one each millisecond for a second: each
 /// port has 8000 bytes at once, and then what comes to its own rate.
 #[test]
 fn each_port_of_a_vlan_has_its_own_policer() {

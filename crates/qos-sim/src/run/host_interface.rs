@@ -8,7 +8,7 @@ use qos_core::{Duration, Rate, Time};
 use crate::packet::MTU;
 use crate::seed::Random;
 
-/// Room of an interface's queue in bytes of frames without check sequence: 1000 full ones, as in the virtual lab.
+/// Room of an interface's queue in bytes of frames without FCS: 1000 full ones, as in the virtual lab.
 pub const QUEUE_BYTES: u64 = 1000 * (MTU + ETHERNET_HEADER) as u64;
 const ETHERNET_HEADER: u32 = 14;
 /// Depth of the token bucket in line time: frames leave the host's queue so much ahead of the line's own clock, and

@@ -16,7 +16,7 @@ fn a_policer_passes_exactly_the_packets_covered_by_tokens() {
     scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 31_250));
     scenario["flows"] = json!([flood("flood", 2_000_000, 1470, 10)]);
     let report = run(&scenario);
-    // The bucket counts the frame without its check sequence; datagrams come every 5.88 ms, the first one finds the
+    // The bucket counts the frame without its FCS; datagrams come every 5.88 ms, the first one finds the
     // bucket full.
     let frame = 1470 + 8 + 20 + 14;
     let (mut tokens, mut passed, mut last) = (31_250u128 * 8 * 1_000_000_000, 0u64, 0u64);
@@ -73,7 +73,7 @@ fn a_datagram_takes_its_line_times_and_its_delay_to_the_nanosecond() {
         scenario["flows"] = json!([{"name": "one", "protocol": "udp", "source": "client", "destination": "server",
             "port": 9, "duration_ns": 1, "gap_ns": SECOND, "payload_bytes": payload}]);
         let report = run(&scenario);
-        // Short frames are padded to 64 bytes with the check sequence, 84 with preamble and gap.
+        // Short frames are padded to 64 bytes with the FCS, 84 with preamble and gap.
         let line = line_scenario(payload).max(84) * 8;
         assert_eq!(report.virtual_ns, line * 10 + delay + line * 1000 / 3, "{payload} bytes");
     }

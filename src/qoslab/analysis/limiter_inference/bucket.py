@@ -37,7 +37,7 @@ _FARTHEST = 40
 hardly bounds the rate.
 """
 _AT_ONCE = 2_000_000
-"""Packets times rates that are processed together, which limits memory."""
+"""Maximum product of packets and rates that are processed together, to limit memory."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ COUNTED: dict[Counted, str] = {
 }
 """Units in which a limiter may count bytes."""
 _WIRE = 24
-"""Bytes of preamble, check sequence and gap."""
+"""Bytes of preamble, FCS and interframe gap."""
 Kind = Literal["policer", "marker", "shaper", "line", "unexplained", "nothing"]
 
 _DEEP = 3

@@ -273,7 +273,7 @@ class ConfigSession:
         self.position = Position(mode, (*self.position.names, name))
 
     def enter_range(self, mode: str, names: tuple[str, ...]) -> None:
-        """Go one mode down, to several interfaces that all get the following lines."""
+        """Enter the mode of several interfaces, which all get the following lines."""
         self.enter(mode, names[0])
         self._range = (self.position, names[1:])
 

@@ -20,7 +20,7 @@ class Undo:
     None for the mandatory part of the `no` form.
     """
     line: str | None = None
-    """Syntax of the line that removes a line, without `no`, unless it begins with `default`. None for the key."""
+    """Syntax of the removing line, without its `no` unless it begins with `default`; None if the key is the syntax."""
     afresh: bool = False
     """True if the old line must be removed before another value is set: parts of it, or its order, would remain."""
     renewed: bool = False
@@ -40,7 +40,7 @@ class Undo:
     rewrite: bool = False
     """True if the line is removed and re-entered if a change in place does not produce the wanted line."""
     early: bool = False
-    """True if it precedes re-entered addresses: after one of them it would be refused."""
+    """True if the line comes before re-entered addresses: after such an address it would be refused."""
     verbatim: bool = False
     """True for a text of possibly several lines; such texts are entered last."""
     late: bool = False

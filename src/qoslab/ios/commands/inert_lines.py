@@ -30,7 +30,7 @@ PRINTED_AFTER = (RANKS["services"],)
 
 
 def _line_key(args: Args, names: frozenset[str]) -> str:
-    """Return the key of a line's subject: its words with those names."""
+    """Return the key of a line's subject: the words of the arguments with these names."""
     return " ".join(str(each.value) for each in args.typed_order() if each.name in names)
 
 

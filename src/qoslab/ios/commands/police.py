@@ -282,7 +282,7 @@ class PolicerPart(Protocol):
         """Return the lines in `show policy-map`."""
 
     def show_interface_lines(self, police: program_formats.PoliceCounters) -> Iterable[str]:
-        """Return the lines in `show policy-map interface`."""
+        """Return the lines of the feature in `show policy-map interface`."""
 
 
 PARTS: list[PolicerPart] = []

@@ -9,7 +9,7 @@ from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 
 NVRAM_BYTES = 55 * 1024
-"""Space for the startup configuration, as in `show version` of a 3725."""
+"""Bytes of NVRAM for the startup configuration, as in `show version` of a 3725."""
 
 _SHOW = {"running-config": "Current operating configuration", "startup-config": "Contents of startup configuration"}
 _COPY = {

@@ -11,7 +11,7 @@ use crate::wire::ip::ecn;
 /// A packet that waited and is dropped.
 pub(crate) type Lost<P> = (DropReason, Item<P>);
 
-/// Bytes of a full Ethernet frame without its check sequence: the kernel's `psched_mtu`.
+/// Bytes of a full Ethernet frame without its FCS: the kernel's `psched_mtu`.
 pub(crate) const FULL_FRAME: u32 = 1_514;
 
 /// Bytes of a packet's memory in Linux: `struct sk_buff`, and a buffer for headroom, packet and `skb_shared_info` in

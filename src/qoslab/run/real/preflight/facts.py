@@ -26,7 +26,7 @@ class HostNic:
     addresses: tuple[str, ...]
     """Addresses with prefix lengths."""
     errors: int
-    """Frame errors, received and sent, since it is up."""
+    """Frame errors, received and sent, since the interface came up."""
     driver: str = ""
     mbps: int | None = None
     duplex: str | None = None
@@ -83,7 +83,7 @@ class KernelFacts:
     """Kinds of its qdiscs."""
     forwards: bool = True
     obstacles: tuple[tuple[str, str], ...] = ()
-    """Reasons against the configurations of the experiment, each with a remedy."""
+    """Reasons why the experiment's configurations cannot be used, each with a remedy."""
 
 
 @dataclass(frozen=True)

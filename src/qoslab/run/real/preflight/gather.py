@@ -69,7 +69,7 @@ class FactCollector:
     demands: Demands
     """Requirements of the cells on the lab."""
     check: Callable[[], None] = lambda: None
-    """Raises to end the wait for answers."""
+    """Function that raises an error to end the wait for answers."""
 
     def collect(self) -> PreflightFacts:
         """Return the facts of hosts and routers, collected in parallel; switches last, since they learn addresses."""

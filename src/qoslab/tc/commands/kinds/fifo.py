@@ -10,7 +10,7 @@ from qoslab.tc.commands.tc_units import count, parse_size
 TXQUEUELEN = 1000
 """Default transmit queue length of an Ethernet interface in Linux, in packets; the default limit of `pfifo`."""
 FULL_FRAME = 1514
-"""Bytes of a full Ethernet frame without its check sequence; `bfifo`'s default limit is `txqueuelen` times this."""
+"""Bytes of a full Ethernet frame without the FCS; `bfifo`'s default limit is `txqueuelen` times this."""
 
 
 @dataclass(frozen=True, slots=True)
