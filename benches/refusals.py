@@ -176,7 +176,7 @@ def second_user(lab: Lab, inventory: Path, folder: Path) -> tuple[float, float]:
         while not _sends_packets(lab):
             assert first.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
-        reported = refused(Path(others), folder, "eth0 is held by the run of policing-vs-shaping")
+        reported = refused(Path(others), folder, "eth0 is locked by the run of policing-vs-shaping")
         first.send_signal(signal.SIGKILL)
         killed = time.monotonic()
         while _sends_packets(lab) or _hold_lock(lab):

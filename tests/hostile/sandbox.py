@@ -30,7 +30,7 @@ MODULES = (
     "qoslab.cli.run",
     "qoslab.analysis",
     "qoslab.report",
-    "qoslab.exchange.imported",
+    "qoslab.exchange.file_import",
     "qoslab.run.runner",
     "pyarrow.parquet",
 )

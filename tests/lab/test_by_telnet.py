@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from test_device_failures import running_configuration
 from test_external import EXPERIMENT_OF_IT, hosts, wait_until_clean
-from test_mishaps import running_configuration
 from test_run import EXPERIMENT, latest
 
 from qoslab.virtual_lab import Lab

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from test_device_failures import restart
 from test_iosd import session
-from test_mishaps import restart
 from test_run import EXPERIMENT, latest
 
 from qoslab.cli import main

@@ -24,8 +24,8 @@ from commands import RUN_S, Command, run
 from labs import agents_folder, run_inside
 from test_run import EXPERIMENT, latest
 
-from alive import is_alive
 from older_python import OLDEST_VERSION, oldest_python
+from process_alive import is_alive
 from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.model.experiment import TCP_PROFILES

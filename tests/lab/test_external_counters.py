@@ -30,7 +30,7 @@ from qoslab.analysis.counter_files import HostCount, host_nic_counters
 from qoslab.analysis.packets import shift_clock
 from qoslab.capture.packet_tables import column_array, read_packets
 from qoslab.live.counter_rates import ClassKey, ClassPoint
-from qoslab.live.watched import WatchedRun
+from qoslab.live.watched_run import WatchedRun
 from qoslab.model.experiment import Topology
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import Cell, CellFiles, CellRecord, RunFolder

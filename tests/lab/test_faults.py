@@ -18,8 +18,8 @@ from labs import LabTraces, command_line, run_inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
-from alive import is_alive
 from levels import long_cases
+from process_alive import is_alive
 from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
 from waiting import wait_until

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from forked import ForkedProcess, ForkServer
 
-from alive import is_alive
+from process_alive import is_alive
 from waiting import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

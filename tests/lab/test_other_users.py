@@ -13,8 +13,8 @@ from commands import Command
 from test_simulated import FLOOD, wait_for_simulator
 from test_sweep import manifest
 
-from alive import is_alive
 from experiment_files import experiment_file
+from process_alive import is_alive
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab

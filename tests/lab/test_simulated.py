@@ -19,7 +19,7 @@ from experiment_files import experiment_file
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.lab_kinds import lab_kind
 from qoslab.lab_kinds.simulated import SimulatedKind
-from qoslab.live.watched import WatchedCell, WatchedRun
+from qoslab.live.watched_run import WatchedCell, WatchedRun
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import remote_worker as cluster_worker

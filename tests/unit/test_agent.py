@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from alive import is_alive
 from older_python import oldest_python
+from process_alive import is_alive
 from qoslab.errors import DeviceError, MachineError
 from qoslab.model.inventory import HostSettings
 from qoslab.run.devices.ansible_inventory import HostAccess

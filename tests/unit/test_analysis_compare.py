@@ -13,8 +13,8 @@ import pytest
 
 from qoslab.analysis import expected_comparison as comparing
 from qoslab.analysis import measured_figures
+from qoslab.analysis.result_files import to_json
 from qoslab.analysis.statistics import average, ratio
-from qoslab.analysis.written import to_json
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.expectations import Expectation
 from qoslab.model.units import Duration, Rate

@@ -16,10 +16,10 @@ from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import bucket_figures, police_figures
 from qoslab.analysis.series import class_rates
 from qoslab.analysis.shapers import shape_figures
+from qoslab.analysis.show_policy_rows import observed_class_rows
 from qoslab.model.metrics import ClassSelector, Reference, SelectorError
 from qoslab.results import tables
 from qoslab.results.columns import Columns

@@ -14,11 +14,11 @@ from qoslab.analysis.expected_comparison import compare
 from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.host_metrics import host_figures
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import police_figures
 from qoslab.analysis.queues import interface_figures, select_objects
 from qoslab.analysis.series import class_rates
 from qoslab.analysis.shapers import shape_figures
+from qoslab.analysis.show_policy_rows import observed_class_rows
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector

@@ -28,8 +28,8 @@ from small_clone import (
     write_version,
 )
 
-from alive import is_alive
 from levels import run_all_cases
+from process_alive import is_alive
 from waiting import wait_until
 
 __all__ = ["clone", "fresh", "quick_venv_python"]

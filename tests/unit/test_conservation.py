@@ -165,7 +165,7 @@ def test_port_with_subinterfaces_counts_for_all_of_them() -> None:
     def end(interface: str) -> tuple[object, ...]:
         return (None, SimpleNamespace(interface=interface), None)
 
-    topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
+    topology: Any = SimpleNamespace(node_links=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
     assert list(disagreements(topology, {}, finding_rows(counted_interface()), [])) == []
     (reported,) = disagreements(topology, {}, finding_rows(counted_interface(**{WAN: {"output_drops": 0}})), [])
     assert "6000 received packets" in reported and "1000 are unaccounted for" in reported
@@ -230,7 +230,9 @@ def test_missing_counter_is_replaced_by_others() -> None:
 def test_nic_with_segmentation_offload_among_two_is_ignored() -> None:
     link: Any = SimpleNamespace(name="lan")
     ends = [(SimpleNamespace(interface=card), SimpleNamespace(node="R1", interface=LAN)) for card in ("eth0", "eth1")]
-    topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
+    topology: Any = SimpleNamespace(
+        node_links=lambda name: [(link, *each) for each in ends] if name == "client" else []
+    )
     cards = {"eth0": HostCount(400, 2000, 4_000_000), "eth1": HostCount(4200, 2000, 4_000_000)}
     (reported,) = disagreements(topology, {"client": cards}, finding_rows(counted_interface()), [])
     assert "client sent 4200 packets on eth1" in reported

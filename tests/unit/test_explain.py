@@ -16,10 +16,10 @@ from levels import value_by_level
 from qoslab.cli import main
 from qoslab.cli.explain import IDLE
 from qoslab.errors import UserError
-from qoslab.explain.ask import ask_simulator
 from qoslab.explain.packet import PacketError, parse_packet
 from qoslab.explain.render import WIDTH, trace_text
 from qoslab.explain.router_steps import Trace, trace_packet
+from qoslab.explain.simulator_query import ask_simulator
 from qoslab.explain.subject import Subject, pasted_subject
 from qoslab.policy.pasted_configuration import read_configuration
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from experiment_files import simulated_experiments, two_links
 from levels import example_count
-from qoslab.explain.ask import ask_simulator
-from qoslab.explain.captured import find_arrival, read_captured_packet
+from qoslab.explain.capture_packet import find_arrival, read_captured_packet
 from qoslab.explain.experiments import experiment_subject, run_subject
 from qoslab.explain.packet import UDP, Packet, parse_packet
 from qoslab.explain.router_steps import Trace, trace_packet
+from qoslab.explain.simulator_query import ask_simulator
 from qoslab.explain.subject import Subject
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import MeasurementDemand

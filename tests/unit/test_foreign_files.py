@@ -14,7 +14,7 @@ import pytest
 from browser import open_browser
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.exchange.imported import import_files
+from qoslab.exchange.file_import import import_files
 from qoslab.exchange.readers import read_foreign
 from qoslab.results import RunFolder, tables
 

@@ -18,7 +18,7 @@ from qoslab.analysis.series import reported_throughput
 from qoslab.analysis.steady import simultaneous_goodput
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.exchange.imported import import_files
+from qoslab.exchange.file_import import import_files
 from qoslab.exchange.readers import base, detect_format, read_foreign
 from qoslab.results import RunFolder, tables
 

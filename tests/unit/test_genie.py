@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.genie import direct
+from qoslab.genie import own_parsers
 from qoslab.genie import show_parser as parsing
-from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.policy_parsers import parse_policy_map
 from qoslab.genie.show_parser import ParsedOutput, parse
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
@@ -302,10 +302,10 @@ QUEUE = """\
     ],
 )
 def test_output_parsed_without_genie_equals_that_of_genie(command: str, text: str) -> None:
-    found = direct.parse(command, text)
-    assert direct.supports_command(command) and found == parse("ios", command, text)
+    found = own_parsers.parse(command, text)
+    assert own_parsers.supports_command(command) and found == parse("ios", command, text)
     assert found is not None and found.parsed
-    assert direct.parse(command, "") == parse("ios", command, "")
+    assert own_parsers.parse(command, "") == parse("ios", command, "")
 
 
 def test_parser_of_interfaces_is_the_one_in_genies_table() -> None:

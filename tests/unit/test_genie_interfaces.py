@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from qoslab.genie import direct
+from qoslab.genie import own_parsers
 from qoslab.genie.show_parser import parse
 
 COMMAND = "show interfaces"
@@ -86,7 +86,7 @@ CHANGED = (
 
 @pytest.mark.parametrize("text", [ETHERNET + SERIAL, *(whole.replace(old, new) for whole, old, new in CHANGED)])
 def test_interfaces_parsed_without_genie_equal_those_of_genie(text: str) -> None:
-    found = direct.parse(COMMAND, text)
+    found = own_parsers.parse(COMMAND, text)
     assert found is not None and found.parsed
     # The order of the keys is that of the file in a run folder.
     assert json.dumps(found.parsed) == json.dumps(parse("ios", COMMAND, text).parsed)
@@ -96,8 +96,8 @@ def test_interfaces_parsed_without_genie_equal_those_of_genie(text: str) -> None
     "line", ["  Description: to the branch", "  Encapsulation ATM, loopback not set", "% Invalid input"]
 )
 def test_output_with_an_unknown_line_is_left_to_genie(line: str) -> None:
-    assert direct.parse(COMMAND, ETHERNET + line + "\n") is None
+    assert own_parsers.parse(COMMAND, ETHERNET + line + "\n") is None
 
 
 def test_output_without_interfaces_is_empty() -> None:
-    assert direct.parse(COMMAND, "") == parse("ios", COMMAND, "")
+    assert own_parsers.parse(COMMAND, "") == parse("ios", COMMAND, "")

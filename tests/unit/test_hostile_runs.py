@@ -30,7 +30,7 @@ from qoslab.errors import UserError
 from qoslab.live.openmetrics import metrics_exposition
 from qoslab.live.page import page_content
 from qoslab.live.screen import render_screen
-from qoslab.live.watched import WatchedRun
+from qoslab.live.watched_run import WatchedRun
 from qoslab.results import Cell, RunFolder, sealed_files, tables
 from qoslab.results.progress import PROGRESS
 from qoslab.results.records import RunOptions
@@ -58,7 +58,7 @@ DAMAGE = {
 def watch_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `watch` read again without waiting, and at this process's priority."""
     monkeypatch.setattr("qoslab.cli.watch.REFRESH_INTERVAL_S", 0)
-    monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0)
+    monkeypatch.setattr("qoslab.live.watched_run.SILENT_S", 0)
     monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
 
 

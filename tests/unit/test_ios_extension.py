@@ -8,8 +8,8 @@ import pytest
 from fake_router import class_counters, interface_counters
 
 from qoslab.errors import IosError
-from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.policy_parsers import parse_policy_map
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation, Hardware
 from qoslab.ios.model.policy import DynamicBucket, Police

@@ -13,9 +13,9 @@ from genie.libs.parser.ios.show_interface import ShowInterfaces
 from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMap, ShowPolicyMapInterface
 
 from ios_strategies import hardware
-from qoslab.analysis.observed import observed_class_rows
-from qoslab.genie.configured import parse_policy_map
+from qoslab.analysis.show_policy_rows import observed_class_rows
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.policy_parsers import parse_policy_map
 from qoslab.genie.show_parser import parse
 from qoslab.ios.cli.output_filters import parse as parse_filter
 from qoslab.ios.cli.output_filters import split

@@ -13,8 +13,8 @@ import genie.libs.parser.iosxe
 import pytest
 from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMapInterface
 
-from qoslab.explain.ask import ask_simulator
 from qoslab.explain.packet import parse_packet
+from qoslab.explain.simulator_query import ask_simulator
 from qoslab.explain.subject import pasted_subject
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.show.policy_interface import show_policy_map_interface

@@ -36,7 +36,7 @@ from qoslab.live.page import page_content
 from qoslab.live.screen import SPARKS, new_lines, render_screen, sparkline
 from qoslab.live.server import HEADERS, LiveView
 from qoslab.live.tail import FileTail
-from qoslab.live.watched import INTERRUPTED, WatchedRun
+from qoslab.live.watched_run import INTERRUPTED, WatchedRun
 from qoslab.model.units import Duration
 from qoslab.results import Cell, RunFolder, RunOptions, tables
 from qoslab.results.progress import PROGRESS, ProgressFile
@@ -197,7 +197,7 @@ class TestWatchedRun:
     def test_killed_run_is_shown_as_interrupted(
         self, run_in_progress: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
+        monkeypatch.setattr("qoslab.live.watched_run.SILENT_S", 0.0)
         folder, _, _ = run_in_progress
         run = WatchedRun(folder)
         run.read_new_data()

@@ -20,8 +20,8 @@ from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.compile import compile_device
 from qoslab.policy.answer import answer_policy, class_differences
 from qoslab.policy.class_values import ClassValues
-from qoslab.policy.pasted import configuration_text
 from qoslab.policy.pasted_configuration import read_configuration
+from qoslab.policy.pasted_text import configuration_text
 from qoslab.policy.rate import Rate
 from qoslab.policy.render import answer_text
 from qoslab.system.programs import SIMULATOR, find_own_program

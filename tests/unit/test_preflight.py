@@ -386,8 +386,8 @@ def test_run_in_progress_elsewhere_is_detected() -> None:
     assert changed_devices(
         began, device_identities(preflight_facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))
     ) == [
-        "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, the "
-        "device at the start of the run",
+        "R1: found release 12.4(15)T5, serial number FTX2, expected the device at the start of the run, "
+        "release 12.4(15)T14, serial number FTX1",
         "server: found machine b, expected the device at the start of the run, machine a",
     ]
 

@@ -13,7 +13,7 @@ import pytest
 import sample_run
 from test_damage import cut_file, flip_byte
 
-from qoslab.analysis import analyse, readings, saved
+from qoslab.analysis import analyse, readings, saved_cells
 from qoslab.results import Cell, RunFolder, file_access
 from qoslab.results.folder import SAVED_CELLS
 
@@ -70,7 +70,7 @@ def test_results_of_other_code_are_computed_again_and_named(
 ) -> None:
     before = results(run)
     with monkeypatch.context() as patch:
-        patch.setattr(saved, "code_version", lambda: "0.0.1, SHA-256 of something else")
+        patch.setattr(saved_cells, "code_version", lambda: "0.0.1, SHA-256 of something else")
         assert analyse(run).notes == (
             "tables/cells.json: found results of another version of qoslab; the cells are read again",
         )

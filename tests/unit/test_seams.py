@@ -228,7 +228,7 @@ def test_same_kind_check_is_permitted(text: str) -> None:
     assert not list(comparisons(ast.parse(text), LAB))
 
 
-@pytest.mark.parametrize("text", ["platform_of(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
+@pytest.mark.parametrize("text", ["node_platform(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
 def test_lookup_and_printing_are_not_comparisons(text: str) -> None:
     assert not list(comparisons(ast.parse(text), PLATFORM))
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from qoslab.analysis import raw
 from qoslab.analysis.class_lines import Line, Lines, interfaces_with_lines
 from qoslab.analysis.kernel_counters import kernel_rows
-from qoslab.analysis.observed import COMMAND, observed_class_rows
+from qoslab.analysis.show_policy_rows import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, last_common_time_ns, reading_rows
 from qoslab.analysis.tree_counters import tree_rows
 from qoslab.errors import DamageError, QoslabError

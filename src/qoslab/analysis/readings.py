@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.analysis import raw, saved
+from qoslab.analysis import raw, saved_cells
 from qoslab.analysis.arrivals import Arriving, receiver_reports, report_mismatches
 from qoslab.analysis.counter_files import DAMAGE, STRAY_S, add_counters, lines_by_interface, ns
 from qoslab.analysis.limiters import limiter_rows
@@ -20,7 +20,7 @@ from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.metrics import metrics_of_cell, order_metrics
 from qoslab.analysis.packets import ALL, bin_packets, shift_clock
 from qoslab.analysis.paths import first_arm_paths
-from qoslab.analysis.saved import Saved, SavedCells
+from qoslab.analysis.saved_cells import Saved, SavedCells
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import QoslabError, UserError
@@ -134,7 +134,7 @@ class Readings:
         """
         if self._loaded != folder.path:
             self._loaded = folder.path
-            self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
+            self._saved, self.note = saved_cells.load(folder, self._names, captures=self._captures)
         if read is not None:
             read(self, run.cells)
         misfits = dict(self.misplaced_cells(run.cells))
@@ -157,9 +157,11 @@ class Readings:
             reading = self.cell_content(cell)
             seal, _ = self._known[cell.path]
             if seal is not None:
-                found[cell.name] = saved.SavedCell(record=seal.sha256, problems=reading.problems, beyond=reading.beyond)
+                found[cell.name] = saved_cells.SavedCell(
+                    record=seal.sha256, problems=reading.problems, beyond=reading.beyond
+                )
         return SavedCells(
-            code=saved.code_version(),
+            code=saved_cells.code_version(),
             manifest=manifest_sha256,
             metrics=self._names,
             captures=self._captures,
@@ -220,7 +222,7 @@ class Readings:
         """Return the tables of several cells, in their order."""
         cells = list(cells)
         if self._saved is not None and self._are_saved(cells, self._saved):
-            each: Mapping[str, Reading | saved.SavedCell] = self._saved.record.cells
+            each: Mapping[str, Reading | saved_cells.SavedCell] = self._saved.record.cells
             parts = {name: [table] for name, table in self._saved.tables.items()}
             known: SavedCells | None = self._saved.record
         else:

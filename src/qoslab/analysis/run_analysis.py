@@ -11,9 +11,9 @@ import pandas as pd
 from qoslab.analysis.judged import judge
 from qoslab.analysis.metrics import concatenate_cells
 from qoslab.analysis.readings import Readings
+from qoslab.analysis.result_files import to_json, write
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import INFORMATIVE, LOOSE, NOT_MEASURED, OUTSIDE, UNDECIDED
-from qoslab.analysis.written import to_json, write
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import PublishedFigure
@@ -60,7 +60,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     """Inactive parts of the run: see `qoslab.analysis.idle`. They do not change the verdict."""
     notes: tuple[str, ...] = ()
-    """Saved results that could not be used or written; see `qoslab.analysis.saved`."""
+    """Saved results that could not be used or written; see `qoslab.analysis.saved_cells`."""
 
     @property
     def outside(self) -> int:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from qoslab.analysis.class_lines import Lines, interfaces_with_lines
-from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import Row
+from qoslab.analysis.show_policy_rows import COMMAND, observed_class_rows
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.interface_selection import select_experiment_interfaces
 

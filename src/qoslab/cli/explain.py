@@ -15,7 +15,7 @@ from qoslab.errors import UserError
 from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
-    from qoslab.explain.captured import Arrival
+    from qoslab.explain.capture_packet import Arrival
     from qoslab.explain.packet import Packet
     from qoslab.explain.subject import Subject
     from qoslab.results import CellFiles
@@ -83,9 +83,9 @@ def command(
     queue, verdict and departure time, each with the configuration lines that decide it. Without --during the router is
     idle.
     """
-    from qoslab.explain.ask import ask_simulator
     from qoslab.explain.render import trace_text
     from qoslab.explain.router_steps import trace_packet
+    from qoslab.explain.simulator_query import ask_simulator
 
     router, packet, config = _split_arguments(router, packet, config, captured)
     of_file: dict[str, object] = {"--rate": rate, "--model": model}
@@ -139,7 +139,7 @@ def _refuse(options: Mapping[str, object], what: str) -> None:
 
 
 def _explain_pasted(file: str, rate: str | None, model: str | None) -> Subject:
-    from qoslab.cli.pasted import parse_model, parse_rate, read_pasted, source_name
+    from qoslab.cli.pasted_input import parse_model, parse_rate, read_pasted, source_name
     from qoslab.explain.subject import pasted_subject
     from qoslab.policy.pasted_configuration import read_configuration
 
@@ -204,7 +204,7 @@ def _packet_and_arrival(
         return parse_packet(text), None
     if text is not None:
         raise UserError(f'found "{text}" and --packet {captured}, expected only one of the two')
-    from qoslab.explain.captured import Arrival, find_arrival, read_captured_packet
+    from qoslab.explain.capture_packet import Arrival, find_arrival, read_captured_packet
 
     found = read_captured_packet(captured, cell)
     if found.time_ns is None or at is not None:

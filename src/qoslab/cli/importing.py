@@ -92,7 +92,7 @@ def command(
 def _import_files(
     files: tuple[Path, ...], to: Path, form: str | None, interfaces: tuple[str, ...], *, as_json: bool
 ) -> None:
-    from qoslab.exchange.imported import import_files
+    from qoslab.exchange.file_import import import_files
 
     written = import_files(files, to, form, interfaces)
     if as_json:

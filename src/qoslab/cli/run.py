@@ -229,7 +229,7 @@ def _serve_viewers(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[
         yield lambda folder, note: None
         return
     from qoslab.live.server import LiveView
-    from qoslab.live.watched import WatchedRun
+    from qoslab.live.watched_run import WatchedRun
 
     with LiveView(live.browser, live.port, live.metrics) as view:
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.pasted import STDIN, parse_model, parse_rate, parse_rtt, read_pasted, source_name
+from qoslab.cli.pasted_input import STDIN, parse_model, parse_rate, parse_rtt, read_pasted, source_name
 from qoslab.errors import UserError
 from qoslab.system.printing import echo
 

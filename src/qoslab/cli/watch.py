@@ -19,7 +19,7 @@ from qoslab.system.priority import step_last
 if TYPE_CHECKING:
     from qoslab.live.counter_rates import ClassKey
     from qoslab.live.server import LiveView
-    from qoslab.live.watched import WatchedRun
+    from qoslab.live.watched_run import WatchedRun
 
 REFRESH_INTERVAL_S = 1.0
 
@@ -36,7 +36,7 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
     class and reading; with --json, one object per second. The command ends with the run; the exit status is 3 if the
     run was aborted, else 0.
     """
-    from qoslab.live.watched import WatchedRun
+    from qoslab.live.watched_run import WatchedRun
     from qoslab.results import find_run_to_resume
 
     watched = WatchedRun(find_run_to_resume(RUNS, run))

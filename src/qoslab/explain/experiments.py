@@ -16,7 +16,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.instants import MeasurementDemand
 from qoslab.platforms import router_names
 from qoslab.platforms.startup import router_hardware, startup_config
-from qoslab.policy.pasted import is_indented
+from qoslab.policy.pasted_text import is_indented
 from qoslab.simulation.routers import LOGIN, SimulatedRouter
 from qoslab.simulation.scenario import build_scenario, configured_routers, observation_time_ns
 from qoslab.system import program_formats

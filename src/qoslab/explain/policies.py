@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from qoslab.explain.ask import RouterPassage
 from qoslab.explain.lines import ConfigurationLine, ConfigurationLines
 from qoslab.explain.packet import dscp_name
+from qoslab.explain.simulator_query import RouterPassage
 from qoslab.explain.step import Step
 from qoslab.ios.commands.access_list import expand_entry
 from qoslab.ios.device_config.normalise import fill_in_defaults

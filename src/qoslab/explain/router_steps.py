@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from qoslab.explain.ask import RouterPassage
 from qoslab.explain.lines import ConfigurationLine
 from qoslab.explain.policies import PolicyDirection, marks_step, policy_steps
 from qoslab.explain.queue_steps import queue_steps
+from qoslab.explain.simulator_query import RouterPassage
 from qoslab.explain.step import Step, format_ms, marks_text
 from qoslab.ios.commands.class_map import match_line
 from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu

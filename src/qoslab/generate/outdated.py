@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from qoslab.analysis.judged import judge
-from qoslab.analysis.written import to_json
+from qoslab.analysis.result_files import to_json
 from qoslab.lab_kinds import LABS
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import class_rows, interface_rows
+from qoslab.analysis.show_policy_rows import COMMAND, observed_class_rows
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.drops import DROP_REASONS

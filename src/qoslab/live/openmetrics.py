@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from qoslab.live.counter_rates import ClassKey
-from qoslab.live.watched import RUNNING, WatchedCell, WatchedRun
+from qoslab.live.watched_run import RUNNING, WatchedCell, WatchedRun
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _CLASS = ("cell", "router", "interface", "direction", "policy", "class")

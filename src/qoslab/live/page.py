@@ -12,7 +12,7 @@ import pandas as pd
 from qoslab.analysis import charts
 from qoslab.live.counter_rates import ClassKey, ClassPoint, InterfacePoint
 from qoslab.live.openmetrics import count_finished_cells
-from qoslab.live.watched import MAX_REASONS, RUNNING, WatchedCell, WatchedRun
+from qoslab.live.watched_run import MAX_REASONS, RUNNING, WatchedCell, WatchedRun
 from qoslab.report import text
 from qoslab.results.progress import FINISHED
 

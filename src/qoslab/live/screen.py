@@ -15,7 +15,7 @@ from rich.text import Text
 from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.openmetrics import count_finished_cells
 from qoslab.live.page import class_texts, interface_texts
-from qoslab.live.watched import WatchedCell, WatchedRun
+from qoslab.live.watched_run import WatchedCell, WatchedRun
 from qoslab.model.metrics import Unit, format_value
 from qoslab.system.printing import printable
 

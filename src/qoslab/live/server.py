@@ -28,7 +28,7 @@ from typing import Any, Self
 
 from qoslab import __version__
 from qoslab.errors import QoslabError, UserError
-from qoslab.live.watched import WatchedRun
+from qoslab.live.watched_run import WatchedRun
 from qoslab.system.peer import owner_of_peer
 from qoslab.system.priority import step_last
 from qoslab.system.shipped import shipped_path

@@ -27,7 +27,7 @@ from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, check_attachment
 from qoslab.model.generation import Generation
 from qoslab.policy.composed_rates import bandwidth_kbps, composed_rate, speed_kbps
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
-from qoslab.policy.pasted import blank_banners, extract_commands, is_indented, terminal_lines
+from qoslab.policy.pasted_text import blank_banners, extract_commands, is_indented, terminal_lines
 
 _PORT = re.compile(r"(?im)^ *(?:interface|match +(?:not +)?input-interface) +([a-z-]+ ?\d[\d/]*)")
 """Ports, also those that the input only refers to."""

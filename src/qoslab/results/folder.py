@@ -47,7 +47,7 @@ from qoslab.system.printing import one_line
 LATEST = "latest"
 MANIFEST = "manifest.json"
 SAVED_CELLS = "tables/cells.json"
-"""Record of the cells in the saved tables; see `qoslab.analysis.saved`."""
+"""Record of the cells in the saved tables; see `qoslab.analysis.saved_cells`."""
 LOCK = ".lock"
 """Lock file, held by the process that works on a run."""
 _TIME = "%Y%m%dT%H%M%SZ"

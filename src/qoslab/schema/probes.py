@@ -139,7 +139,7 @@ class _ProbeChecker:
             yield self.finding("timeout" if probe.timeout is not None else "frequency", message)
         if not experiment.has_time_for(probe):
             message = (
-                f"found a start after {probe.start_after} and {experiment.duration_of_probe(probe)} of running "
-                f"time, expected an end within the {experiment.duration} of traffic"
+                f"found a start after {probe.start_after} and a run time of {experiment.duration_of_probe(probe)}, "
+                f"expected an end within the {experiment.duration} of traffic"
             )
             yield self.document.finding(self.steps, message)

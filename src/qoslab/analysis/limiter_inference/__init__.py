@@ -4,7 +4,7 @@
 explains the drops, `releases` finds the shaper or line that delayed packets, and `limiter` decides between them.
 """
 
-from qoslab.analysis.limiter_inference.joined import Joined, join, load
 from qoslab.analysis.limiter_inference.limiter import COUNTED, Counted, Limiter, infer
+from qoslab.analysis.limiter_inference.packet_matching import Joined, join, load
 
 __all__ = ["COUNTED", "Counted", "Joined", "Limiter", "infer", "join", "load"]

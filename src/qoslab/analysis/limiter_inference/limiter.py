@@ -12,7 +12,7 @@ import pandas as pd
 
 from qoslab.analysis.limiter_inference.bucket import FEWEST, MOST_UNEXPLAINED, Bucket, Interval, infer_bucket, missing_bytes
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
-from qoslab.analysis.limiter_inference.joined import Joined
+from qoslab.analysis.limiter_inference.packet_matching import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
 from qoslab.analysis.limiter_inference.two_buckets import infer_two_buckets
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt, others
+from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt, unsupported_formats
 from qoslab.exchange.readers.base import SAMPLES, ForeignResults, FormatReader, ImpossibleError, LimitError, read_head
 from qoslab.policy.other_systems import refuse_other_systems
-from qoslab.policy.pasted import terminal_lines
+from qoslab.policy.pasted_text import terminal_lines
 
 __all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "ForeignResults", "detect_format", "read_foreign"]
 
@@ -56,7 +56,7 @@ def detect_format(path: Path) -> str:
     found = next((each.name for each in READERS if each.knows(head)), None)
     if found is not None:
         return found
-    if other := others.unsupported_format_error(path, head):
+    if other := unsupported_formats.unsupported_format_error(path, head):
         raise other
     text = "\n".join(terminal_lines(head.decode("utf-8", errors="replace")))
     if _LINE_OF_ROUTER.search(text):

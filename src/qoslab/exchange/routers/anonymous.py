@@ -15,8 +15,8 @@ from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from qoslab.exchange.routers.effects import WORDS
+from qoslab.exchange.routers.ios_keywords import FURTHER_WORDS
 from qoslab.exchange.routers.terminal_text import RouterOutput
-from qoslab.exchange.routers.words import FURTHER_WORDS
 from qoslab.ios.config import CONFIG, MODES
 from qoslab.ios.model.ios_names import FURTHER_TYPES, INTERFACE_TYPES, PRECEDENCE_NUMBERS, interface_kind
 from qoslab.ios.model.nbar import PROTOCOLS, PROTOCOLS_BY_NUMBER, PROTOCOLS_BY_PORT

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface
 
 from qoslab.exchange.routers.show_values import full_interface_name
 from qoslab.ios.model.ios_names import interface_kind
-from qoslab.policy.pasted import is_indented
+from qoslab.policy.pasted_text import is_indented
 
 INTERFACES_WITHOUT_LINE = (
     "Loopback",

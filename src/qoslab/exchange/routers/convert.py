@@ -37,8 +37,8 @@ from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
 from qoslab.model.units import Rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_switch, refuse_unmodelled_switch
-from qoslab.policy.pasted import blank_banners, configuration_text
 from qoslab.policy.pasted_configuration import read_configuration
+from qoslab.policy.pasted_text import blank_banners, configuration_text
 from qoslab.results.sealed_files import compute_seal
 
 MAX_FILE_BYTES = 64_000_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from qoslab.policy.pasted import CONFIGURATION_PROMPT, terminal_lines
+from qoslab.policy.pasted_text import CONFIGURATION_PROMPT, terminal_lines
 
 Kind = Literal["configuration", "interfaces", "version", "policies", "routes", "other"]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from qoslab.genie import direct
+from qoslab.genie import own_parsers
 from qoslab.system.extras import missing_packages
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ class GenieParser:
 
     def expect(self, commands: Iterable[str]) -> None:
         """Announce commands with answers to parse; Genie, if one of them needs it, takes a second to import."""
-        if self._installed and not all(map(direct.supports_command, commands)):
+        if self._installed and not all(map(own_parsers.supports_command, commands)):
             self._start_process()
 
     def parse(self, command: str, text: str) -> dict[str, Any]:
         """Parse `text`, the answer to `command`; return the reason if no parser accepts it."""
-        if direct.supports_command(command) and (found := direct.parse(command, text)) is not None:
+        if own_parsers.supports_command(command) and (found := own_parsers.parse(command, text)) is not None:
             return {"unparsed": found.reason} if found.parsed is None else found.parsed
         return self._start_process().parse(command, text).data if self._installed else {"unparsed": NOT_PARSED}
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 
-from qoslab.genie.configured import parse_class_map
+from qoslab.genie.policy_parsers import parse_class_map
 
 
 class ShowClassMap(MetaParser):  # type: ignore[misc]

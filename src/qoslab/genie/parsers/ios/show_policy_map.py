@@ -9,8 +9,8 @@ from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 from genie.metaparser.util.schemaengine import ListOf, Optional, Or
 
-from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.policy_parsers import parse_policy_map
 
 LEVELS = 3
 """Maximum nesting depth of policy-maps (Cisco, MQC Three-Level Hierarchical Policer)."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 
-from qoslab.genie.configured import parse_running_config
+from qoslab.genie.policy_parsers import parse_running_config
 
 
 class ShowRunningConfig(MetaParser):  # type: ignore[misc]

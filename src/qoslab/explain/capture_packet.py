@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import UserError
-from qoslab.explain.ask import simulate
 from qoslab.explain.packet import ECHO, TCP, IpAddress, Packet
+from qoslab.explain.simulator_query import simulate
 from qoslab.simulation.scenario import EPOCH_NS
 from qoslab.system import program_formats
 
