@@ -113,7 +113,7 @@ def time_bookkeeping(folder: Path) -> tuple[int, float]:
     began = time.monotonic()
     while (task := schedule.lease(0)) is not None:
         cell = cells.folder.cell_folder(task.identity, task.attempt)
-        with schedule.turn(0):
+        with schedule.traffic_turn(0):
             pass
         record = CellRecord(
             arm=task.identity.arm,

@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("shortage", SHORTAGES)
-def test_shortage_is_named(folder: Path, shortage: str, command: str) -> None:
+def test_shortage_of_resources_is_reported(folder: Path, shortage: str, command: str) -> None:
     lacking = SHORTAGES[shortage]
     # Buffered, regardless of the caller's environment: buffered output that cannot be written fails last.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

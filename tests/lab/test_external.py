@@ -318,7 +318,7 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     assert "Police" not in _running_configuration(lab, file) and "alias exec" not in _running_configuration(lab, file)
 
 
-def test_missing_program_of_a_host_is_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_missing_program_of_a_host_is_reported(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
     python = _python_without_iperf3(clean)

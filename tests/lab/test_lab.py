@@ -373,7 +373,7 @@ def test_unknown_congestion_control_is_refused(lab: Lab) -> None:
     assert "modprobe tcp_nonesuch" in caught.value.hint
 
 
-def test_refusal_of_the_kernel_is_named(lab: Lab) -> None:
+def test_refusal_of_the_kernel_is_reported(lab: Lab) -> None:
     spaces = lab._supervisor.namespaces(["client"])
     try:
         again = next(each for each in wire(TWO_HOSTS).interfaces() if each.namespace == "client")

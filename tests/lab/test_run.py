@@ -187,7 +187,7 @@ def test_arms_run_in_parallel_unless_requested_otherwise(clean: Path, jobs: tupl
         assert reasons_except_lateness(record) == [], "what they do to each other is lateness alone"
 
 
-def test_killed_program_is_named_by_its_cell(clean: Path) -> None:
+def test_killed_program_is_reported_by_its_cell(clean: Path) -> None:
     """Kill the server during the traffic of one arm, and the router in the next: each cell names its dead program."""
     victims = {
         "unrestricted": ("iperf3 -4 --server", "iperf3 server"),

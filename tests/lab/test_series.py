@@ -140,7 +140,7 @@ def test_stalled_process_changes_no_decision_between_its_routers(series: Path) -
 
 
 @pytest.mark.long
-def test_crash_of_one_router_is_named_and_invalidates_the_cell(series: Path) -> None:
+def test_crash_of_one_router_is_reported_and_invalidates_the_cell(series: Path) -> None:
     """Let a router panic: the process continues with the other router, which is unaffected."""
     command = Command(series, "run", "series.yml", "--duration", "3s", "--attempts", "1")
     command.wait_for(": traffic (")

@@ -257,7 +257,7 @@ def test_goodput_while_all_traffic_runs() -> None:
     ) == {"goodput.together": pytest.approx(800)}
 
 
-def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
+def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
     """Use 1.5 s of credit late, as a sender that reaches its rate late; after that no more than the rate can arrive."""
     bits = [300_000.0, 500_000.0, 900_000.0, 1_600_000.0, 1_500_000.0, *[963_000.0] * 15]
     table = pd.DataFrame({"start_s": [float(second) for second in range(20)], "bytes": [each / 8 for each in bits]})

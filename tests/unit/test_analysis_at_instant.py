@@ -200,7 +200,7 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
 
 
 @pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])
-def test_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
+def test_formatted_trigger_parses_to_the_same_trigger(text: str) -> None:
     assert str(CounterTrigger.parse(text)) == text
     whole = f"police.exceed_share(R1 class-default) @ {text}"
     assert str(Reference.parse(whole)) == whole

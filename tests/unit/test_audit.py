@@ -67,7 +67,7 @@ def test_failed_check_outranks_a_skipped_one(
     )
 
 
-def test_package_without_a_known_licence_is_named() -> None:
+def test_package_without_a_known_licence_is_reported() -> None:
     options = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["pip-licenses"]
     assert "GPL" not in options["allow-only"].replace("MPL", "")
     assert "qoslab" not in json.dumps(options["ignore-packages"])

@@ -140,7 +140,7 @@ class TestAverages:
         assert found["value"] == pytest.approx({"mean": (0.901 * 5 + 0.3) / 6, "median": 0.901}[statistic])
         assert found["low"] <= found["value"] <= found["high"]
 
-    def test_median_over_repeated_groups_has_its_interval(self) -> None:
+    def test_median_over_repeated_groups_has_an_interval(self) -> None:
         found = average([[1.0, 2.0, 3.0], [10.0], [4.0, 6.0, 8.0]], statistic="median")
         # Of the middle group: Student's t of two degrees of freedom times the standard error of its median.
         half = 4.302653 * (4 * math.pi / 2 / 3.47) ** 0.5

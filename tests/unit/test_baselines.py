@@ -77,7 +77,7 @@ def test_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == f"{text}{rows} values, 1 different from {KEPT}\n"
 
 
-def test_invalid_baseline_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_baseline_is_reported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(run), "nowhere"]) == ExitStatus.USER_MISTAKE
     assert "nowhere: found no manifest.json" in capsys.readouterr().err
     other = TOP / BASELINES / "wfq-precedence/simulated"

@@ -37,7 +37,7 @@ class TestDumpcap:
         assert argv[argv.index("--capture-comment") + 1] == "policed, server"
         assert "-f" not in self.tool.command("eth0", "out.pcapng", snaplen=128)
 
-    def test_capture_counts_as_running_once_its_file_is_open(self) -> None:
+    def test_capture_counts_as_running_when_its_file_is_open(self) -> None:
         assert self.tool.is_running(STARTED)
         assert not self.tool.is_running(STARTED.splitlines()[0])
         assert not self.tool.is_running(REFUSED), "it says that it is capturing before it has read the filter"

@@ -69,7 +69,7 @@ def test_host_with_a_malformed_message_is_abandoned(
     assert "its output is not the agent's output" in str(raised.value)
 
 
-def test_host_that_reads_nothing_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_host_that_does_not_read_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     says(monkeypatch, tmp_path, b"")
     monkeypatch.setattr(channel_module, "START_S", 0.5)
     with pytest.raises(DeviceError, match="no answer within"):

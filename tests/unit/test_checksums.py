@@ -60,7 +60,7 @@ def test_size_is_formatted_with_a_unit(size: int, lines: int | None, words: str)
         ("txt", b"1\n", None),
     ],
 )
-def test_seal_has_size_lines_of_a_text_and_digest(tmp_path: Path, name: str, content: bytes, lines: int | None) -> None:
+def test_seal_contains_size_line_count_and_digest(tmp_path: Path, name: str, content: bytes, lines: int | None) -> None:
     assert compute_seal(put_file(tmp_path / name, content)) == write_files(content, lines)
 
 

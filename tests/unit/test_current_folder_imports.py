@@ -46,7 +46,7 @@ def test_planted_modules_could_be_imported(tmp_path: Path) -> None:
     assert (tmp_path / "pathlib.py.ran").exists()
 
 
-def test_report_with_helpers_imports_nothing_planted(
+def test_report_with_helpers_imports_no_planted_module(
     malicious_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arms = [{"name": name} for name in ("policed", "shaped", *(f"policed{number}" for number in range(FEWEST - 2)))]
@@ -65,7 +65,7 @@ def test_report_with_helpers_imports_nothing_planted(
 
 
 @pytest.mark.long
-def test_run_with_workers_imports_nothing_planted(malicious_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_with_workers_imports_no_planted_module(malicious_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--lab", "simulated", "--duration", "2s", "--arm", "policed", "--scheduler", "local"]
     main(["run", "policing-vs-shaping", *words])
     assert '"valid": true' in next(malicious_folder.glob("runs/*/latest/manifest.json")).read_text(), (
@@ -73,7 +73,7 @@ def test_run_with_workers_imports_nothing_planted(malicious_folder: Path, capsys
     )
 
 
-def test_notebook_imports_nothing_planted(malicious_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_imports_no_planted_module(malicious_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[list[str], dict[str, str], Path]] = []
     monkeypatch.setattr(os, "execve", lambda _, words, environment: started.append((words, environment, Path.cwd())))
     monkeypatch.setenv("QOSLAB_RUN", "x")

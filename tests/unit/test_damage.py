@@ -101,7 +101,7 @@ def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("damage", MESSAGES)
-def test_damage_of_any_file_of_a_cell_is_named(
+def test_damage_of_any_file_of_a_cell_is_reported(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
     files = cell_file_names(run)
@@ -165,7 +165,7 @@ def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.Capt
         *((damage, "tables/metrics.parquet") for damage in (cut_file, empty_file)),
     ],
 )
-def test_damage_outside_the_cells_is_named(
+def test_damage_outside_the_cells_is_reported(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
 ) -> None:
     damage(run / name)
@@ -210,7 +210,7 @@ def test_added_experiment_file_is_reported_and_not_used(run: Path, capsys: pytes
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["extra.txt", "config/R1.ios", "tables/mine.parquet", "cells/policed/more.json"])
-def test_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_added_file_outside_the_cells_is_reported(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     for printed in ("transcripts/R1.txt", "restore/1/stdout"):
         (run / printed).parent.mkdir(parents=True)
         (run / printed).write_text("printed\n")
@@ -226,7 +226,7 @@ def test_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.Capture
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("damage", [cut_file, empty_file, flip_byte])
-def test_damage_to_recorded_router_changes_is_named(
+def test_damage_to_recorded_router_changes_is_reported(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
     changes = {"R1": RouterChanges(arms={"policed": ("+policy-map Police",)}, left=(), why="")}

@@ -78,7 +78,7 @@ def test_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
         (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the larger value"),
     ],
 )
-def test_source_of_a_margin_is_named(
+def test_source_of_a_margin_is_reported(
     bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
 ) -> None:
     expectation = None

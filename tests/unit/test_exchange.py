@@ -315,7 +315,7 @@ exit 1
 
 
 @pytest.mark.long
-def test_latex_that_lacks_a_package_is_named(
+def test_latex_that_lacks_a_package_is_reported(
     export_request: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

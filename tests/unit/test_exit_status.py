@@ -46,7 +46,7 @@ def test_file_size_limit_truncates_no_compiled_file(copied_package: Path) -> Non
     assert run_qoslab(copied_package, "list").returncode == 0
 
 
-def test_truncated_compiled_file_is_named_and_removed(copied_package: Path) -> None:
+def test_truncated_compiled_file_is_reported_and_removed(copied_package: Path) -> None:
     assert run_qoslab(copied_package, "list").returncode == 0
     (file,) = copied_package.rglob("cli/__pycache__/listing.*.pyc")
     os.truncate(file, 600)

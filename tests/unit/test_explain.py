@@ -414,7 +414,7 @@ def test_packet_error_names_found_and_expected(packet: str, found: str, expected
         "esp 10.0.0.1 > 10.0.0.2 dscp 3 ecn 1 cos 5 100 B",
     ],
 )
-def test_packet_is_printed_as_it_is_read(text: str) -> None:
+def test_printed_packet_parses_to_the_same_packet(text: str) -> None:
     packet = parse_packet(text)
     assert parse_packet(str(packet)) == packet
     assert str(packet) == text

@@ -38,7 +38,7 @@ class DyingLab:
 KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 
 
-def test_dead_process_is_named_with_its_status_and_last_output() -> None:
+def test_dead_process_is_reported_with_its_status_and_last_output() -> None:
     assert DyingLab([]).describe_death() == ""
     assert DyingLab([KILLED, DaemonFailure("iosd", 1, "")]).describe_death() == (
         "the lab stopped:  R1: its daemon was killed by SIGKILL; its last output: two / three / four / five / six; "

@@ -153,7 +153,7 @@ def disk_changes_of_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-def test_every_write_of_a_run_may_fail(
+def test_failure_of_any_write_of_a_run_is_handled(
     complete_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     made = disk_changes_of_run(monkeypatch)
@@ -187,7 +187,9 @@ def test_every_write_of_a_run_may_fail(
     assert main(["verify", str(newest_run_folder(tmp_path))]) == 0
 
 
-def test_every_write_of_a_cell_may_fail(complete_run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_failure_of_any_write_of_a_cell_is_handled(
+    complete_run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Let a write fail: the process that simulates a cell returns the error that the user has to fix, and no cell."""
     (key,) = {key for key in FakeWorkers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []

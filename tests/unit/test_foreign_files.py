@@ -454,13 +454,16 @@ def test_csv_accepts_any_line_ends(tmp_path: Path, text: str) -> None:
     [
         ((1, 2, 3), [1, 2, 3], []),
         ((0, 1, 2), [1, 2], ["the first rate of a, at 0 s, is left out: there is no earlier time"]),
-        ((0.5, 0.6, 0.7), [0.1, 0.2, 0.3], ["times are relative to its 0.4 s"]),
+        ((0.5, 0.6, 0.7), [0.1, 0.2, 0.3], ["times are relative to the start at 0.4 s"]),
         ((1, 6, 11), [1, 6, 11], []),
-        ((1764160000, 1764160001, 1764160002), [1, 2, 3], ["times are relative to its 1764159999 s"]),
+        ((1764160000, 1764160001, 1764160002), [1, 2, 3], ["times are relative to the start at 1764159999 s"]),
         (
             (-2, -1, 0),
             [1, 2],
-            ["times are relative to its -2 s", "the first rate of a, at -2 s, is left out: there is no earlier time"],
+            [
+                "times are relative to the start at -2 s",
+                "the first rate of a, at -2 s, is left out: there is no earlier time",
+            ],
         ),
     ],
 )

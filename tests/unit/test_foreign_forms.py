@@ -344,14 +344,14 @@ def test_series_of_flent_without_values_is_left_out(tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_well_known_formats_that_are_not_read_are_named(tmp_path: Path, head: bytes, what: str) -> None:
+def test_well_known_formats_that_are_not_read_are_reported(tmp_path: Path, head: bytes, what: str) -> None:
     (tmp_path / "a").write_bytes(head)
     with pytest.raises(UserError) as refused:
         detect_format(tmp_path / "a")
     assert f"found {what}, expected a format listed by" in refused.value.message and refused.value.hint
 
 
-def test_csv_with_another_first_column_is_named(tmp_path: Path) -> None:
+def test_csv_with_another_first_column_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Time,a_bps\n1,2\n2,3\n")
     with pytest.raises(UserError, match='found the column "Time", expected time_s first'):
         read_foreign(tmp_path / "a.txt")

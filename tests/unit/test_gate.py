@@ -115,7 +115,7 @@ def test_summary_has_all_judged_values(tmp_path: Path) -> None:
     assert "| policed | All transfers |" in moved and moved.count("| policed |") == 1
 
 
-def test_removed_and_new_values_are_named(
+def test_removed_and_new_values_are_reported(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     other = run.path.with_name("20260101T000000Z")

@@ -137,7 +137,7 @@ def test_no_programs_are_built_for_a_working_copy_or_other_systems(
     assert data == {"force_include": {}, "shared_data": pages} and list(tmp_path.iterdir()) == []
 
 
-def test_missing_requirements_of_zig_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_requirements_of_zig_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "cargo", "#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("QOSLAB_TARGET", "aarch64-unknown-linux-gnu.2.17")

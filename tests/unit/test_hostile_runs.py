@@ -218,7 +218,7 @@ def shift_timestamps(capture: Path, packets: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("years", [10, *long_cases(-10)])
-def test_packet_of_another_year_takes_no_memory(
+def test_packet_of_another_year_does_not_use_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, years: int
 ) -> None:
     shift_timestamps(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
@@ -239,7 +239,7 @@ def test_packet_of_another_year_takes_no_memory(
     ],
     ids=["three years", "a year"],
 )
-def test_packet_within_an_experiment_of_years_takes_no_memory(
+def test_packet_within_an_experiment_of_years_does_not_use_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, duration: str, seconds: float, message: str
 ) -> None:
     change_manifest(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
@@ -252,7 +252,7 @@ def test_packet_within_an_experiment_of_years_takes_no_memory(
     assert (run / "report.html").stat().st_size < 40_000_000
 
 
-def test_interval_of_another_year_takes_no_memory(
+def test_interval_of_another_year_does_not_use_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None
 ) -> None:
     def change(text: Any) -> None:
@@ -391,7 +391,7 @@ def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.C
         {"@id": "a\nqoslab: all checksums match", "sha256": "0" * 64, "contentSize": 1},
     ],
 )
-def test_hostile_list_of_an_ro_crate_is_damage(
+def test_hostile_list_of_an_ro_crate_counts_as_damage(
     run: Path, capsys: pytest.CaptureFixture[str], entry: dict[str, Any]
 ) -> None:
     (run / "ro-crate-metadata.json").write_text(json.dumps({"@graph": [entry]}))

@@ -30,7 +30,7 @@ def test_later_value_replaces_the_earlier_one() -> None:
     ]
 
 
-def test_default_is_printed_when_it_is_disabled() -> None:
+def test_disabled_default_is_printed() -> None:
     assert lines("no service pad") == ["no service pad"]
     assert lines("no service pad\nservice pad") == []
     assert lines("no ip http server") == ["no ip http server"]

@@ -272,7 +272,7 @@ def test_printed_configurations_are_parsed() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("hostname R1\nrouter ospf 1\n", ""), ("", "hostname R1\nrouter ospf 1\n")]
 )
-def test_unreadable_lines_are_named(before: str, after: str) -> None:
+def test_unreadable_lines_are_reported(before: str, after: str) -> None:
     which = "before" if before else "after"
     with pytest.raises(IosError, match=f"the configuration {which}:2: the device refuses this line\n *router ospf 1"):
         undo_lines(before, after, hardware())

@@ -32,12 +32,12 @@ SHAPE = "traffic-shape rate 64000 8000 8000"
         (" description fair-queue\n ip address 10.0.0.1 255.255.255.0\n tx-ring-limit 3\n", "", []),
     ],
 )
-def test_existing_qos_that_stays_active_is_named(own: str, asked: str, found: list[str]) -> None:
+def test_existing_active_qos_is_reported(own: str, asked: str, found: list[str]) -> None:
     before = f"{LIST}priority-list 2 protocol ip high\ninterface FastEthernet0/0\n {RATE}\n{PLACE}{own}"
     assert existing_queueing(before, asked, "Serial0/1/0", HARDWARE) == found
 
 
-def test_existing_shaping_and_policies_are_named() -> None:
+def test_existing_shaping_and_policies_are_reported() -> None:
     (found,) = existing_queueing(f"{PLACE} {SHAPE}\n", "", "Serial0/1/0", HARDWARE)
     assert found.startswith(SHAPE)
     policy = "policy-map Own\n class class-default\n  fair-queue\n"

@@ -100,7 +100,7 @@ def test_only_pushed_lines_are_rolled_back() -> None:
     assert (found.lines, found.left) == (UNDONE, ())
 
 
-def test_nothing_is_sent_to_a_restored_device() -> None:
+def test_restored_device_receives_no_commands() -> None:
     later = change_by_others(BEFORE, ("17180234", "17180999"), ("10:02:11", "12:00:00"))
     found = plan_restoration(BEFORE, later, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == ((), ())

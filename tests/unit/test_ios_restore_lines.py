@@ -97,7 +97,7 @@ def test_unmodelled_lines_are_reported_except_in_removed_blocks() -> None:
     assert unrestored_lines(gone, BEFORE, [POLICY], HARDWARE) == [], "others did that"
 
 
-def test_attachments_by_others_are_parsed_after_their_targets() -> None:
+def test_attachments_are_parsed_after_their_targets() -> None:
     theirs = "policy-map Theirs\n class class-default\n  set dscp cs1\n"
     after = change_by_others(
         BEFORE,
@@ -155,7 +155,7 @@ def test_policy_unchanged_by_the_run_is_not_rewritten() -> None:
         restore_device(SHARES, after, after.partition("interface")[0])
 
 
-def test_list_of_the_device_is_named() -> None:
+def test_list_of_the_device_is_reported() -> None:
     had = "access-list 101 permit ip any any\n"
     assert find_collisions(had, had.replace("permit", "deny"), HARDWARE) == [
         "it has its own `access-list 101`, with different content"

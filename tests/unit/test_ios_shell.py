@@ -94,7 +94,7 @@ def test_user_mode_lacks_privileged_commands() -> None:
 # Privilege
 
 
-def test_enable_takes_the_secret_without_echo() -> None:
+def test_enable_secret_is_not_echoed() -> None:
     text = type_lines(FakeRouter(), "enable\ropensesame\rshow privilege\r", privilege=1)
     assert text == "\nR1>enable\nPassword: \nR1#show privilege\nCurrent privilege level is 15\nR1#"
 
@@ -482,7 +482,7 @@ def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) ->
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
 
 
-def test_copy_of_the_configuration_shares_nothing_that_can_change() -> None:
+def test_copy_of_the_configuration_shares_no_mutable_values() -> None:
     device = FakeRouter().device
     copied = device.copy()
     assert copied == device

@@ -11,7 +11,7 @@ from qoslab.tc.kernel_kinds import KernelKinds, probe, read_module_kinds
 from qoslab.tc.user_mode_linux import find, load_order
 
 
-def test_missing_kinds_are_named_with_their_modules() -> None:
+def test_missing_kinds_are_reported_with_their_modules() -> None:
     has = KernelKinds("6.1", frozenset({"htb"}), frozenset({"u32"}), frozenset())
     assert has.missing_kinds(["htb", "cake", "clsact"], ["u32"], ["police"]) == [
         "qdisc cake (module sch_cake)",

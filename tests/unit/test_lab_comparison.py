@@ -126,7 +126,7 @@ def test_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[s
         assert {row["median"] for row in csv.DictReader(file)} == {"0.0"}
 
 
-def test_incomparable_runs_are_named(runs: Path, tmp_path: Path) -> None:
+def test_incomparable_runs_are_reported(runs: Path, tmp_path: Path) -> None:
     virtual, external = sorted(path for path in runs.glob("2027*"))
     root = runs.parent
     assert [each.path.name for each in counterparts(root, [str(virtual), str(external)]).runs] == [

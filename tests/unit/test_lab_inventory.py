@@ -172,7 +172,7 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
         ),
     ],
 )
-def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_invalid_entries_are_reported_with_their_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in INVENTORY
     text = INVENTORY.replace(old, new, 1)
     file = write(tmp_path, text)

@@ -80,7 +80,7 @@ def run_in_progress(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, C
 
 
 class TestTail:
-    def test_line_counts_once_it_is_complete(self, tmp_path: Path) -> None:
+    def test_incomplete_line_is_not_read(self, tmp_path: Path) -> None:
         file = tmp_path / "a.jsonl"
         tail = FileTail(file)
         assert tail.read() == []
@@ -98,7 +98,7 @@ class TestTail:
         file.write_text('{"a": 3}\n')
         assert tail.read() == [{"a": 3}]
 
-    def test_endless_line_takes_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_endless_line_does_not_use_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tails, "MAX_LINE_BYTES", 10)
         monkeypatch.setattr(tails, "MAX_READ_BYTES", 4)
         file = tmp_path / "a.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qoslab.ios.model.device import Device
-from qoslab.ios.packet_sets import class_packets, never_matches_reason
+from qoslab.ios.packet_sets import class_packets, no_match_reason
 from qoslab.ios.parse import apply_config, parse_config
 from qoslab.platforms import MODELS
 
@@ -18,7 +18,7 @@ def router(text: str) -> Device:
 
 def never_matches_text(text: str) -> str:
     device = router(text)
-    return never_matches_reason(device, device.class_maps["C"])
+    return no_match_reason(device, device.class_maps["C"])
 
 
 EF_AND_AF41 = 'no packet matches both "match ip dscp ef" and "match ip dscp af41"'
@@ -60,7 +60,7 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
         ),
     ],
 )
-def test_class_map_that_matches_nothing_has_a_reason(text: str, expected: str) -> None:
+def test_class_map_without_matching_packets_has_a_reason(text: str, expected: str) -> None:
     assert expected in never_matches_text(text)
 
 

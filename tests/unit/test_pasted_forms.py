@@ -103,7 +103,7 @@ def test_second_device_is_not_mixed_with_the_first() -> None:
         answer_policy(EDGE + EDGE.replace("hostname R1", "hostname R2"))
 
 
-def test_policy_map_that_is_only_attached_is_named() -> None:
+def test_policy_map_that_is_only_attached_is_reported() -> None:
     with pytest.raises(UserError, match="found policy-map WAN attached but not defined"):
         answer_policy("interface GigabitEthernet0/0/0\n service-policy output WAN\n")
 

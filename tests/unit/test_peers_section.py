@@ -27,7 +27,7 @@ def test_written_section_is_parsed_back() -> None:
     }
 
 
-def test_missing_peer_is_named_with_its_reason() -> None:
+def test_missing_peer_is_reported_with_its_reason() -> None:
     row = f"| {TITLES[2]} |  | not run: the Debian package libns3-dev is not installed |  |"
     assert row in write_section(FOUND).splitlines()
 

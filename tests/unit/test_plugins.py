@@ -76,7 +76,7 @@ def test_plugin_cannot_replace_a_built_in_name(acme_package: None) -> None:
     assert TOOLS.fingerprint("ramp").startswith("tool ramp: acme-qos 1.2, SHA-256 ")
 
 
-def test_broken_plugin_is_named_with_its_package(acme_package: None) -> None:
+def test_broken_plugin_is_reported_with_its_package(acme_package: None) -> None:
     with pytest.raises(
         PluginError, match=r'the tool "broken" of the package acme-qos 1\.2 .* cannot be loaded: Module'
     ):

@@ -165,7 +165,7 @@ def test_computed_shares_equal_those_of_the_engine(name: str) -> None:
             assert ON_THE_LINE * 0.99 < sent[each.path] / each.busy.bps < 1.01, each.path
 
 
-def test_hqf_shares_equal_published_ones() -> None:
+def test_hqf_shares_equal_the_published_shares() -> None:
     # The published result of experiment hqf-classes: 400, 600 and 1000 kb/s of 2 Mb/s.
     text = f"{CLASSES}policy-map P\n class A\n    bandwidth percent 20\n class B\n    bandwidth percent 30\n{WAN}"
     rates = [values(text, name).busy for name in ("A", "B", "class-default")]
@@ -387,7 +387,7 @@ def codes(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", FINDINGS)
-def test_each_finding_is_reported_only_when_it_applies(name: str) -> None:
+def test_each_finding_is_reported_only_if_it_applies(name: str) -> None:
     bad, good = FINDINGS[name]
     code = name.partition(" ")[0]
     assert code in codes(bad)
@@ -463,7 +463,7 @@ def test_wrapped_line_is_joined() -> None:
     assert found.exceed == "set-dscp-transmit af11"
 
 
-def test_long_description_takes_no_line_from_its_interface() -> None:
+def test_long_description_hides_no_line_of_its_interface() -> None:
     description = " description " + "x" * 67
     text = policy("shape average 64000") + f"{description}\n speed 10\n"
     assert len(description) == 80

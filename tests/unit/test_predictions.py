@@ -267,7 +267,7 @@ def test_minimum_number_of_values_is_compared() -> None:
         ("tests/unit/test_ios_show.py::test_of_nothing", CLAIM, 1, False),
     ],
 )
-def test_row_counts_only_with_a_judged_value(reference: str, unit: str, value: float, judged: bool) -> None:
+def test_row_without_a_judged_value_is_not_counted(reference: str, unit: str, value: float, judged: bool) -> None:
     figure = PublishedFigure("", "", unit, value, "")
     assert is_compared(reference, figure, "policing-vs-shaping") == judged
 

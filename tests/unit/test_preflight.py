@@ -214,7 +214,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
+def test_faults_of_the_lab_are_reported_and_refused(fault: str) -> None:
     changed, expected = WRONG[fault]
     refused = refusal_error(run_checks(preflight_facts(**changed)))
     assert refused is not None
@@ -222,7 +222,7 @@ def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
 
 
-def test_nodes_of_another_run_are_named() -> None:
+def test_nodes_of_another_run_are_reported() -> None:
     found = check_locks({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
     assert [str(each) for each in found] == [
         "client: found eth0 locked by the run of alice, expected no lock; wait for it to finish",
@@ -536,6 +536,6 @@ def test_delay_and_loss_of_links_are_compared(link: dict[str, Any], trips: Round
     assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])
 
 
-def test_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
+def test_ios_xe_router_in_place_of_an_older_one_is_reported() -> None:
     found = run_checks(preflight_facts(release="17.03.04"))
     assert [each.message for each in found] == ["found release 17.03.04 with ios-xe queueing, expected classic"]

@@ -36,7 +36,7 @@ def test_kernel_refuses_a_program_for_another_processor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OWN_PROGRAMS)
-def test_program_for_another_machine_is_named_with_both(
+def test_program_for_another_machine_is_reported_with_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     made = foreign(name, tmp_path)

@@ -74,7 +74,7 @@ def test_mistake_may_violate_a_labelled_row() -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("patched", [made for _, _, made in ANALYSIS], ids=[name for name, _, _ in ANALYSIS])
-def test_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> None:
+def test_injected_analysis_mistake_ends_with_its_block(patched: prove.Patch) -> None:
     compute, warm_up = analysis.metrics_of_cell, analysis.metrics_of_cell.__globals__.get("warm_up")
     with patched():
         pass

@@ -196,7 +196,7 @@ def known_jump_host(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("through", [" through 127.0.0.1", *long_cases("")])
-def test_without_a_common_algorithm_the_missing_option_is_named(
+def test_without_a_common_algorithm_the_missing_option_is_reported(
     through: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with FakeDevice(tmp_path, "old") as device:
@@ -213,7 +213,7 @@ def test_without_a_common_algorithm_the_missing_option_is_named(
     assert "qoslab_old_ssh: true" in found.value.hint
 
 
-def test_with_unknown_algorithms_both_remedies_are_named() -> None:
+def test_unknown_algorithms_are_reported_with_both_remedies() -> None:
     way = AccessMethod("127.0.0.1", 22, "ssh", USER)
     hint = _algorithm_failure(way, [], "no match").trouble.hint
     assert "qoslab_old_ssh: true" in hint and "qoslab_reach: telnet" in hint
@@ -359,7 +359,7 @@ def test_device_with_a_long_name_is_configured(modern_device: FakeDevice) -> Non
     assert "BRANCH" not in shown
 
 
-def test_reused_login_gets_the_present_name(modern_device: FakeDevice) -> None:
+def test_reused_login_uses_the_present_name(modern_device: FakeDevice) -> None:
     with AccessProxies({"R1": connect_by_ssh(modern_device)}) as proxies:
         proxies.open()
         modern_device.router.device.hostname = "elsewhere"

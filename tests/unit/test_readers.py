@@ -55,7 +55,7 @@ def test_helpers_give_the_same_bytes(folder: RunFolder) -> None:
     assert len(alone) > 10
     readings = run_readings(folder)
     of_helper_alone(readings, folder.open().cells)
-    assert not any(readings.lacks(cell) for cell in folder.open().cells)
+    assert not any(readings.is_unread(cell) for cell in folder.open().cells)
     analyse(folder, readings)
     assert results(folder) == alone
     analyse_by_helpers(folder)
@@ -69,7 +69,7 @@ def test_every_cell_is_read_with_any_number_of_helpers(folder: RunFolder, most: 
     readings = run_readings(folder)
     read(readings, folder.open().cells, most)
     # Without a helper there is nothing to be done ahead.
-    assert [readings.lacks(cell) for cell in folder.open().cells] == [most == 0] * len(folder.open().cells)
+    assert [readings.is_unread(cell) for cell in folder.open().cells] == [most == 0] * len(folder.open().cells)
 
 
 def test_few_cells_use_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,10 +108,10 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
         run_readings(folder).cell_content(cell)
     readings = run_readings(folder)
     of_helper_alone(readings, [cell])
-    assert readings.lacks(cell)
+    assert readings.is_unread(cell)
     # It is a problem of its cell, reported when that is read.
     read(readings, [cell, *folder.open().cells[1:]], 1)
-    assert readings.lacks(cell)
+    assert readings.is_unread(cell)
     with pytest.raises(type(alone.value)) as helped:
         readings.cell_content(cell)
     assert str(helped.value) == str(alone.value)

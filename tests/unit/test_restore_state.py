@@ -125,7 +125,7 @@ def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
     RestoreState.for_inventory(inventory).lock_routers()
 
 
-def test_unreadable_state_is_named_with_its_path(inventory: Path) -> None:
+def test_unreadable_state_is_reported_with_its_path(inventory: Path) -> None:
     state = begin_state(inventory)
     (state.folder / "about.json").write_text("{}")
     with pytest.raises(UserError) as found:

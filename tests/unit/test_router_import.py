@@ -177,7 +177,7 @@ def test_overlapping_subnets_of_vrfs_keep_their_policies(tmp_path: Path) -> None
     assert any("of VRF BLUE, used in another VRF" in note for note in router.notes)
 
 
-def test_policy_of_one_spoke_stands_for_the_tunnel_of_a_hub(tmp_path: Path) -> None:
+def test_policy_of_one_spoke_represents_the_tunnel_of_a_hub(tmp_path: Path) -> None:
     made = import_texts(tmp_path, {"a.txt": ODD["dmvpn hub"]})
     template = (made.folder / "templates/HUB.ios.j2").read_text()
     assert "interface GigabitEthernet0/0/0\n service-policy output SPOKE-10M" in template
@@ -490,7 +490,7 @@ def test_import_of_counters_without_configuration_is_refused(tmp_path: Path) -> 
         import_texts(tmp_path, {"a.txt": POLICIES})
 
 
-def test_truncated_configuration_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_truncated_configuration_is_read_up_to_its_end(tmp_path: Path) -> None:
     text = CONFIGS["isr4331-edge"]
     for place in range(1200, len(text), value_by_level(short=1500, long=97)):
         try:

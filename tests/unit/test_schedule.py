@@ -78,7 +78,7 @@ class FakeRun:
         try:
             while (task := self.schedule.lease(number)) is not None:
                 time.sleep(before_s)
-                with self.schedule.turn(number):
+                with self.schedule.traffic_turn(number):
                     self.with_traffic.add(number)
                     self.most = max(self.most, len(self.with_traffic))
                     values = run(task)
@@ -131,12 +131,12 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
         threading.Thread(target=lambda number=number: schedule.lease(number) and began.append(number))
         for number in (3, 4)
     ]
-    with schedule.turn(0), schedule.turn(1):
+    with schedule.traffic_turn(0), schedule.traffic_turn(1):
         for thread in more:
             thread.start()
         time.sleep(0.5)
         assert began == []  # the third is still being made ready
-        with schedule.turn(2):
+        with schedule.traffic_turn(2):
             wait_until(lambda: began, "one of them is being made ready")
             time.sleep(0.2)
             assert len(began) == 1  # not both

@@ -85,7 +85,7 @@ def test_link_that_forwards_in_one_direction_is_no_loop() -> None:
     assert len(find_loops(PAIR, {"A": port(2, TRUNK, "switchport trunk native vlan 7")})) == 1
 
 
-def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
+def test_vlans_that_an_untagged_link_joins_are_reported_at_each_switch() -> None:
     crossed = {"A": port(1, "switchport access vlan 10") + port(2, "switchport access vlan 10")}
     assert [text.partition(" in arm")[0] for text in find_loops(PAIR, crossed)] == [
         'found link "L2", closing a loop with L1 in VLAN 1 of B and VLAN 10 of A'

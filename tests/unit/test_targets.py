@@ -93,7 +93,7 @@ def leftovers(input_folder: Path) -> dict[str, str]:
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("target", [NOTHING, Path("file/below")], ids=str)
 @pytest.mark.parametrize("command", WRITING)
-def test_unwritable_target_is_named(
+def test_unwritable_target_is_reported(
     run: RunFolder,
     input_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -165,7 +165,7 @@ def limit_space() -> Iterator[None]:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("command", [*WRITING, *FIXED])
-def test_full_disk_is_named_and_leaves_no_file(
+def test_full_disk_is_reported_and_leaves_no_file(
     run: RunFolder,
     input_folder: Path,
     monkeypatch: pytest.MonkeyPatch,

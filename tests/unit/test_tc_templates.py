@@ -67,7 +67,7 @@ def test_quotation_marks_join_tc_words() -> None:
     assert (command.kind, command.actions, command.place["hook"]) == ("basic", ("gact",), "ingress")
 
 
-def test_kinds_that_a_kernel_lacks_are_named_with_their_lines() -> None:
+def test_kinds_that_a_kernel_lacks_are_reported_with_their_lines() -> None:
     has = KernelKinds("6.18", frozenset({"htb", "ingress"}), frozenset({"u32"}), frozenset({"gact"}))
     assert list(unsupported_lines(parse_commands(HTB, INTERFACES), has)) == [
         (6, "qdisc fq_codel (module sch_fq_codel)"),

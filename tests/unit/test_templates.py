@@ -125,7 +125,7 @@ FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templat
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
-def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], ci_machine: CiMachine) -> None:
+def test_missing_wheel_prevents_the_installation(name: str, variables: dict[str, str], ci_machine: CiMachine) -> None:
     """Install nothing from the index: qoslab is not there, and a stranger's package of that name must not be run."""
     done = ci_machine.run(job_script(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
     assert done.returncode != 0 and ci_machine.calls() == []

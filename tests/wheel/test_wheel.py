@@ -151,7 +151,7 @@ def test_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
     assert "plotly" in (folder / "report.html").read_text()
 
 
-def test_missing_extra_is_named(python: Path, tmp_path: Path) -> None:
+def test_missing_extra_is_reported(python: Path, tmp_path: Path) -> None:
     done = qoslab(python, tmp_path, "lab", "list")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [

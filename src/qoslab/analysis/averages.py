@@ -76,7 +76,7 @@ def _with_repetitions(point: Point, repetitions: set[int]) -> Point:
     return replace(point, cells=cells, values=values, estimate=average([values]))
 
 
-def relative_to_minimum(
+def divide_by_minimum(
     wanted: MinimumParameter, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> list[Point]:
     """Return the points divided by the smallest parameter value at which a cell of the other arm is at least as good.
@@ -226,7 +226,7 @@ def _measured_values(
     """Return the values of some cells; `every` has all cells, which are searched for equally good ones."""
     found = points(metrics, cells, wanted.arm, wanted.metric, {})
     if wanted.least is not None:
-        found = relative_to_minimum(wanted.least, found, metrics, every)
+        found = divide_by_minimum(wanted.least, found, metrics, every)
     planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
     trusted = {tuple(cell.parameters.items()) for cell in cells if cell.valid}
     counted: dict[str, object] = {

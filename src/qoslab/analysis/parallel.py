@@ -41,7 +41,7 @@ def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None
     Cells that a helper fails to read are left unread, and so are cells with records of another cell: reading them later
     raises the error.
     """
-    left = deque(cell for cell in cells if readings.lacks(cell))
+    left = deque(cell for cell in cells if readings.is_unread(cell))
     spare = processor_count() - 1 if most is None else most
     helpers = min(spare, len(left) // FEWEST)
     if helpers < 1:

@@ -172,7 +172,7 @@ class Readings:
     def _names(self) -> tuple[str, ...]:
         return tuple(map(str, self._wanted))
 
-    def lacks(self, cell: CellFiles) -> bool:
+    def is_unread(self, cell: CellFiles) -> bool:
         """Return whether the cell is unread, or has changed since it was read."""
         seal = cell.seal
         return self._cached_reading(cell, seal) is None and not self._is_saved(cell.name, seal)
@@ -189,7 +189,7 @@ class Readings:
         """Read the cells; yield those with records of another cell, with the reason."""
         for cell in cells:
             try:
-                if self.lacks(cell):
+                if self.is_unread(cell):
                     self.cell_content(cell)
             except MisfitError as error:
                 yield cell, (error.message,)

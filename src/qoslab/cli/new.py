@@ -18,7 +18,7 @@ from qoslab.cli.program import program_name
 from qoslab.errors import UserError
 from qoslab.model.units import Duration, Rate
 from qoslab.platforms import DEFAULT_MODEL, MODELS
-from qoslab.results.file_access import draft_folder, made_folder
+from qoslab.results.file_access import create_folder, draft_folder
 from qoslab.schema import load_sweep
 from qoslab.system.printing import echo
 
@@ -199,7 +199,7 @@ def make_experiment(answers: NewExperimentAnswers, folder: Path) -> tuple[Path, 
             raise UserError(
                 f"{file}: found an existing file, expected none", hint="choose another name, or remove the file"
             )
-    with draft_folder(made[0]) as place, made_folder(made[1].parent):
+    with draft_folder(made[0]) as place, create_folder(made[1].parent):
         drafts = (place / made[0].name, place / "templates" / made[1].name)
         drafts[1].parent.mkdir()
         for draft, text in zip(drafts, _experiment_texts(answers), strict=True):

@@ -48,7 +48,7 @@ def formats_source(top: Path) -> str:
             read = {*classes, *aliases}
         for file, root in names.items():
             schema = json.loads((top / f"docs/schema/{file}.schema.json").read_text(encoding="utf-8"))
-            made = _TypeWriter(schema, printed=printed)
+            made = _TypePrinter(schema, printed=printed)
             for name, each in (*schema["$defs"].items(), (root, schema)):
                 made.define_type(name, each)
             for known, found in ((classes, made.classes), (aliases, made.aliases)):
@@ -63,7 +63,7 @@ def formats_source(top: Path) -> str:
     return HEADING + "".join(f"\n{body}\n" for body in bodies)
 
 
-class _TypeWriter:
+class _TypePrinter:
     """The types of one schema; a `$ref` becomes the name of its target."""
 
     def __init__(self, schema: Schema, *, printed: bool) -> None:

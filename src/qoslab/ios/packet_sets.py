@@ -282,7 +282,7 @@ def _port_boxes(match: PortMatch) -> int:
             return ((1 << (ports[1] + 1)) - 1) ^ ((1 << ports[0]) - 1)
 
 
-def never_matches_reason(device: Device, class_map: ClassMap) -> str:
+def no_match_reason(device: Device, class_map: ClassMap) -> str:
     """Return the reason that a class-map cannot match any packet; empty if it can."""
     if not class_map.criteria:
         return "it has no match statement"
@@ -305,5 +305,5 @@ def _never_matches(device: Device, criterion: Criterion) -> str:
         about = f"access list {name} permits no packet" if name in lists else f"there is no access list {name}"
         return f'"{line}": {about}'
     if criterion.type == "class_map" and not criterion.negate:
-        return f'"{line}": {never_matches_reason(device, device.class_maps[name])}'
+        return f'"{line}": {no_match_reason(device, device.class_maps[name])}'
     return f'no packet matches "{line}"'

@@ -84,7 +84,7 @@ class Matrix(BaseModel):
         return sum(prod(len(each) if isinstance(each, tuple) else 1 for each in entry.values()) for entry in entries)
 
     @property
-    def tests(self) -> int:
+    def test_count(self) -> int:
         """Number of tests for each combination before it is run: values of `exclude`, words of the constraints."""
         return sum(map(len, self.exclude)) + sum(map(_split_words, self.constraints))
 

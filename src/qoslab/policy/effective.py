@@ -43,9 +43,9 @@ from qoslab.policy.rate import Rate
 from qoslab.policy.shares import (
     TIME_DIVISORS,
     PolicyLevel,
-    busy_rates,
     priority_limit,
     rate_of,
+    rates_when_all_busy,
     reference_rate,
     reserved_rate,
 )
@@ -265,7 +265,7 @@ def _walk(context: _EffectiveContext, policy: PolicyMap, here: _PolicyPosition) 
     caps = {each.name: cap for each in classes if (cap := _class_max_rate(each, here.rate)) is not None}
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
     level = PolicyLevel(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
-    busy = busy_rates(level) if here.queues else {}
+    busy = rates_when_all_busy(level) if here.queues else {}
     alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     values = {}

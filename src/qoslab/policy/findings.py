@@ -13,7 +13,7 @@ from qoslab.ios.commands.queueing import SUM_EXCEEDS
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
-from qoslab.ios.packet_sets import never_matches_reason
+from qoslab.ios.packet_sets import no_match_reason
 from qoslab.ios.rules import descendants
 from qoslab.policy.class_values import ClassValues, PoliceValues, PolicyValues
 from qoslab.policy.effective import MTU
@@ -417,7 +417,9 @@ def find_thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
         if not above:
             continue
         first = above[0]
-        lost = "WRED never drops" if first.minimum >= (limit or 0) else "tail drops start before the end of its curve"
+        lost = (
+            "WRED never drops" if first.minimum >= (limit or 0) else "tail drops start before WRED reaches its maximum"
+        )
         message = (
             f"{_class_place(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
             f"{first.maximum} of {red.basis} {first.value}: {lost}; raise `queue-limit` or lower the thresholds"
@@ -544,7 +546,7 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     for name, class_map in device.class_maps.items():
         if name.startswith(SYSTEM) or _has_unread_match(configuration, name):
             continue
-        if why := never_matches_reason(device, class_map):
+        if why := no_match_reason(device, class_map):
             message = f"class-map {name} can match no packet: {why}"
             yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
     for policy in device.policy_maps.values():

@@ -66,7 +66,7 @@ def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> R
     return cap if own is None else own if cap is None else own.lower(cap) or own
 
 
-def busy_rates(level: PolicyLevel) -> dict[str, Rate | None]:
+def rates_when_all_busy(level: PolicyLevel) -> dict[str, Rate | None]:
     """Return the rate of each class when all are busy; None if it depends on the line or has no limit."""
     priority = {each.name: priority_limit(each, level.base, level.caps) for each in level.classes if each.priority}
     taken = sum((each for each in priority.values() if each), Rate())

@@ -38,7 +38,7 @@ def headline_graph(
             lines[arm.title or arm.name] = drawn
     if len(lines) < 2:
         return None
-    left_out = sorted({flow.name for arm in experiment.arms for flow in _background(experiment, arm)})
+    left_out = sorted({flow.name for arm in experiment.arms for flow in _background_flows(experiment, arm)})
     several = any(sum(each.arm == arm.name for each in cells) > 1 for arm in experiment.arms)
     title = "Goodput over time, by arm"
     return overlaid(f"{title} (the first cell of each)" if several else title, lines, left_out)
@@ -85,7 +85,7 @@ def stream_graphs(
         )
 
 
-def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
+def _background_flows(experiment: Experiment, arm: Arm) -> list[Flow]:
     """Return the background traffic of an arm, which its line leaves out; none if all of its traffic is in the
     background.
     """
@@ -96,6 +96,6 @@ def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
 def _received_payload(experiment: Experiment, cell: CellFiles, found: dict[str, pd.DataFrame]) -> pd.Series | None:
     """Return payload in bits per second by time, summed over all streams; None if nothing was received."""
     flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
-    without = [flow.name for flow in _background(experiment, experiment.arm(cell.arm))]
+    without = [flow.name for flow in _background_flows(experiment, experiment.arm(cell.arm))]
     flows = flows[~flows["traffic"].isin(without)]
     return None if intervals.empty else series.reported_throughput(intervals, flows).get(ALL)

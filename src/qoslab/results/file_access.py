@@ -92,7 +92,7 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
 
 
 @contextmanager
-def made_folder(folder: Path) -> Iterator[None]:
+def create_folder(folder: Path) -> Iterator[None]:
     """Create a folder if it is missing; if the block fails, remove the folders that were created."""
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
     try:
@@ -144,7 +144,7 @@ def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool =
         if no_file(path):
             DISK.append(path, content)
             return
-        with made_folder(path.parent):
+        with create_folder(path.parent):
             draft.unlink(missing_ok=True)  # left by a killed thread with the same ID
             try:
                 if private:
@@ -203,7 +203,7 @@ def draft_folder(to: Path) -> Iterator[Path]:
     """
     with (
         convert_write_errors(to, in_run=False),
-        made_folder(to.parent),
+        create_folder(to.parent),
         tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as name,
     ):
         place = Path(name)

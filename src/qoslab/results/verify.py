@@ -59,7 +59,7 @@ def verify(folder: RunFolder) -> Verification:
     if manifest is not None:
         _experiment_files(folder, manifest, found)
         _configurations(folder, manifest, found)
-    found.damage += [_inner(folder, damage) for damage in damaged_changes(folder)]
+    found.damage += [_path_within_run(folder, damage) for damage in damaged_changes(folder)]
     attempts = _attempts(folder, written)
     for path in attempts:
         name = path.relative_to(folder.path).as_posix()
@@ -75,7 +75,7 @@ def verify(folder: RunFolder) -> Verification:
             try:
                 check_table(folder, name)
             except UserError as error:
-                found.damage.append(f"{_inner(folder, error.message)}; {error.hint}")
+                found.damage.append(f"{_path_within_run(folder, error.message)}; {error.hint}")
     return found
 
 
@@ -135,7 +135,7 @@ def _unknown_files(folder: RunFolder, attempts: Collection[Path]) -> Iterator[st
         ]
 
 
-def _inner(folder: RunFolder, message: str) -> str:
+def _path_within_run(folder: RunFolder, message: str) -> str:
     return message.replace(f"{folder.path}/", "")
 
 
@@ -143,7 +143,7 @@ def _run_file(folder: RunFolder, found: Verification) -> None:
     try:
         folder.options()
     except UserError as error:
-        found.damage.append(_inner(folder, error.message))
+        found.damage.append(_path_within_run(folder, error.message))
 
 
 def _manifest(folder: RunFolder, found: Verification) -> Manifest | None:
@@ -153,7 +153,7 @@ def _manifest(folder: RunFolder, found: Verification) -> Manifest | None:
     try:
         return folder.manifest()
     except UserError as error:
-        found.damage.append(_inner(folder, error.message))
+        found.damage.append(_path_within_run(folder, error.message))
         return None
 
 

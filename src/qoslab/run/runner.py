@@ -45,9 +45,9 @@ class _SharedRunState:
     configurations: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
-    def turn(self, worker: int) -> Iterator[None]:
+    def traffic_turn(self, worker: int) -> Iterator[None]:
         """Take the turn of a worker for traffic, and start the background analysis of the request in the meantime."""
-        with self.schedule.turn(worker):
+        with self.schedule.traffic_turn(worker):
             self.analysis.start()
             yield
 
@@ -233,7 +233,7 @@ class _WorkerThreads:
     def _run(self, number: int, worker: CellWorker, task: CellTask) -> None:
         shared = self._shared
         cell = shared.attempt_folder(task)
-        record = worker.run(task, cell, turn=shared.turn(number))
+        record = worker.run(task, cell, turn=shared.traffic_turn(number))
         cell.sync_place()
         with shared.schedule.changed:
             shared.lab = shared.lab or dict(worker.lab_description)

@@ -210,7 +210,7 @@ class CellSchedule:
     # Turns
 
     @contextmanager
-    def turn(self, worker: int) -> Iterator[None]:
+    def traffic_turn(self, worker: int) -> Iterator[None]:
         """Wait until the traffic of a worker's cell may start; first come, first served."""
         with self.changed:
             asked = time.monotonic()

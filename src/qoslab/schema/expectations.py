@@ -106,7 +106,7 @@ class ExpectationChecker:
         arm = self.experiment.arm(expectation.arms[0])
         matrix = self.experiment.arm_matrix(arm)
         if matrix is not None:
-            self.document.count_work(steps, matrix.count * (1 + matrix.tests))
+            self.document.count_work(steps, matrix.count * (1 + matrix.test_count))
         texts = [text for _, text in expectation.formulas()]
         texts += [value for value in needed_quantities(expectation, quantities).values() if isinstance(value, str)]
         words = sum(parse_formula(text).words for text in texts)

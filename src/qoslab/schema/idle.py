@@ -14,7 +14,7 @@ from qoslab.errors import Finding
 from qoslab.ios.class_shares import ClassShare, candidate_classes
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
-from qoslab.ios.packet_sets import ALL_PACKETS, class_packets, never_matches_reason
+from qoslab.ios.packet_sets import ALL_PACKETS, class_packets, no_match_reason
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.devices import configured_devices
@@ -88,7 +88,7 @@ def _idle_parts_of_router(
     router: str, device: Device, passed: Set[InterfacePassage], carried: Set[InterfacePassage]
 ) -> Iterator[IdlePart]:
     for class_map in device.class_maps.values():
-        if why := never_matches_reason(device, class_map):
+        if why := no_match_reason(device, class_map):
             about = f"class-map match-{class_map.match} {class_map.name} of {router} can match no packet: {why}"
             yield IdlePart(router, class_map.name, about)
     seen: set[tuple[str, str]] = set()

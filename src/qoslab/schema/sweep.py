@@ -361,7 +361,7 @@ def _check_size(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) ->
     for steps, matrix in matrices:
         total += matrix.count
         values += sum(map(len, matrix.parameters.values())) + len(matrix.include) + len(matrix.exclude)
-        work += matrix.count * matrix.tests
+        work += matrix.count * matrix.test_count
         sizes = " × ".join(f"{len(each)} of {name}" for name, each in islice(matrix.parameters.items(), 10))
         counts = {
             "combinations": (total, COMBINATION_LIMIT),

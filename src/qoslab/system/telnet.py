@@ -56,7 +56,7 @@ class TelnetConnection:
                 text.append(data[at])
                 at += 1
                 continue
-            end = _end_of_command(data, at)
+            end = _command_end(data, at)
             if end is None:
                 # Parameters are not examined, so only the ends of an endless list are kept.
                 self._rest = data[at:] if len(data) - at < 4 else data[at : at + 2] + data[-1:]
@@ -101,7 +101,7 @@ class TelnetConnection:
         return text.replace(_CR + _NUL, _CR)
 
 
-def _end_of_command(data: bytes, at: int) -> int | None:
+def _command_end(data: bytes, at: int) -> int | None:
     """Return the end of the command that begins at `at`; None if it is incomplete."""
     if at + 1 >= len(data):
         return None

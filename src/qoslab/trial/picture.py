@@ -24,7 +24,7 @@ MIN_DELAY_MS = 0.01
 
 def draw(trial: PolicyTrial) -> str:
     """Return the picture."""
-    bars = list(_byte_bars(trial))
+    bars = list(_draw_byte_bars(trial))
     bars_height = 60 + sum(1 for _ in _class_rows(trial)) * ROW
     curves = list(_delay_curves(trial, bars_height + 40))
     height = bars_height + PLOT_HEIGHT + 110
@@ -70,7 +70,7 @@ def _class_rows(trial: PolicyTrial) -> Iterator[tuple[str, int, TrialOutcome, Cl
                 yield label, index, variant, found
 
 
-def _byte_bars(trial: PolicyTrial) -> Iterator[str]:
+def _draw_byte_bars(trial: PolicyTrial) -> Iterator[str]:
     """Yield the bars: sent bytes, followed by dropped bytes."""
     rows = list(_class_rows(trial))
     most = max((each.offered_bps for _, _, _, each in rows), default=0) or 1

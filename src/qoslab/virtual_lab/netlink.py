@@ -55,8 +55,8 @@ TICK_NS = 64
 LINKLAYER_ETHERNET = 1
 
 MODULES = {
-    "pair ": "Is the kernel's module there? sudo modprobe veth",
-    "token bucket ": "Is the kernel's module there? sudo modprobe sch_tbf",
+    "pair ": "Is the kernel module available? sudo modprobe veth",
+    "token bucket ": "Is the kernel module available? sudo modprobe sch_tbf",
 }
 """Hints for messages that the kernel refuses, by the prefix of their purpose."""
 

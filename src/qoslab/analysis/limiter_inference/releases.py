@@ -122,7 +122,7 @@ def _sort_by_departure(in_s: Array, out_s: Array, size: Array) -> _Departures | 
     return None if waited.sum() < LEAST_WAITED else _Departures(in_s, out_s, size, waited)
 
 
-def _slot(departures: _Departures) -> tuple[float, float] | None:
+def _seconds_per_byte(departures: _Departures) -> tuple[float, float] | None:
     """Return the seconds per byte of packets that leave back to back, and its relative error; None for fewer than
     three.
     """
@@ -144,7 +144,7 @@ def _matches_line_with_losses(departures: _Departures, missed: Array) -> bool:
     `missed` has the bytes lost between each waiting packet and the previous one. A shaper's pauses do not depend on
     losses, and are not multiples of a packet's time.
     """
-    slot = _slot(departures)
+    slot = _seconds_per_byte(departures)
     if slot is None:
         return False
     gaps, sizes = departures.gaps, departures.sizes
@@ -166,7 +166,7 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
     """
     passed = ~np.isnan(out_s)
     departures = _sort_by_departure(in_s[passed], out_s[passed], size[passed])
-    slot = None if departures is None else _slot(departures)
+    slot = None if departures is None else _seconds_per_byte(departures)
     if departures is None or slot is None:
         return None
     # Regular losses of equally large packets may leave no two packets back to back.

@@ -67,7 +67,7 @@ def read(path: Path) -> ForeignResults:
     begin = _first_interval_start(times)
     found.seconds = times[-1] - begin
     if begin:
-        found.notes.append(f"times are relative to its {begin:.15g} s")
+        found.notes.append(f"times are relative to the start at {begin:.15g} s")
     for (name, unit), own in zip(columns, series, strict=True):
         if unit in _RATE:
             _add_stream(

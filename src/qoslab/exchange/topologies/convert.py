@@ -204,7 +204,7 @@ def _link_addresses(
             found.refuse(
                 link.steps,
                 f"found no address, and no free one in {pools}; expected one for each end",
-                "give the link addresses, or other links smaller prefixes",
+                "give the link addresses, or use smaller prefixes on other links",
             )
             return None
         found.add_note(f"links without addresses get addresses from {pool}")
