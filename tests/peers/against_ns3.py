@@ -37,6 +37,8 @@ FRAME, NS3_FRAME = 1538, 1502
 """Bytes on the line of a full packet, here with Ethernet framing, in ns-3 with its PPP header."""
 ACKNOWLEDGEMENT, NS3_ACKNOWLEDGEMENT = 90, 54
 """Bytes on the line of an acknowledgement with timestamps."""
+PAYLOAD = 1448
+"""Bytes of a full packet that TCP delivers, with timestamps."""
 LAN_NS = (FRAME + ACKNOWLEDGEMENT) * 8
 """Time of a packet and its acknowledgement on the fast line of 1 Gb/s."""
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
@@ -85,6 +87,10 @@ class Interval:
     @property
     def difference(self) -> float:
         return self.ours - self.theirs
+
+    @property
+    def relative_half_width(self) -> float:
+        return self.half_width / self.theirs
 
     @property
     def contains_zero(self) -> bool:
@@ -155,7 +161,10 @@ def _link(name: str, rate_bps: int, delay_ns: int, *ends: tuple[str, str, str]) 
 
 
 def simulate_path(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, float]:
-    """Return goodput, loss and mean queueing delay after the warm-up, from `qos-sim`."""
+    """Return goodput, loss, mean queueing delay, and the share of packets that repeat others, from `qos-sim`.
+
+    The warm-up does not count.
+    """
     program = TOP / "target/release/qos-sim"
     text = json.dumps(scenario(case, seed, duration_s))
     ended = subprocess.run([program, "run"], input=text, capture_output=True, text=True, check=True)
@@ -171,6 +180,7 @@ def simulate_path(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[
         "goodput_bps": arrived * 8 / (duration_s - WARM_UP_S),
         "loss": dropped / (sent + dropped),
         "delay_s": (waits[1] - waits[0]) / counted / SECOND,
+        "repeated": 1 - arrived / PAYLOAD / sent,
     }
 
 
@@ -305,10 +315,10 @@ def compare_path(case: PathCase) -> PathResult:
     )
 
 
-def similar_paths(case: PathCase) -> list[PathCase]:
-    """Return the path with one packet or one millisecond more or less."""
-    queues = [replace(case, hold_queue=case.hold_queue + more) for more in (-1, 1)]
-    return queues + [replace(case, delay_ns=case.delay_ns + more * MS) for more in (-1, 1)]
+def similar_paths(case: PathCase, steps: Sequence[int] = (-1, 1)) -> list[PathCase]:
+    """Return the path with some packets, or milliseconds, more or less."""
+    queues = [replace(case, hold_queue=case.hold_queue + more) for more in steps]
+    return queues + [replace(case, delay_ns=case.delay_ns + more * MS) for more in steps]
 
 
 def compare_all() -> list[PathResult]:

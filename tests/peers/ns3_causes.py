@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from against_ns3 import (
     METRICS,
+    MIN_LISTED_DIFFERENCE,
     PATHS,
     SEED,
     Interval,
     PathCase,
     confidence_interval,
     ns3_program,
+    paired_differences,
     random_path,
     run_in_ns3,
+    similar_paths,
     simulate_path,
 )
 
 SEEDS = (1, 2, 3)
+NEARBY_STEPS = (-3, -2, -1, 1, 2, 3)
+"""Packets, and milliseconds, by which nearly the same paths differ."""
 MECHANISMS = {
     "growth": "After fast recovery ns-3 counts the whole acknowledged window for the growth, although SACK had reported"
     " most of it, and a reduction does not reset the count; Linux counts newly delivered segments",
@@ -28,10 +33,12 @@ MECHANISMS = {
     "reduction": "ns-3 reduces the window in bytes, in proportion to the unacknowledged data (RecoverFS of RFC 6937),"
     " and counts an acknowledgement twice that advances and has a SACK; Linux reduces it in segments, in proportion to"
     " the window",
+    "curve": "`TcpCubic` rounds the curve of CUBIC down to whole segments; Linux rounds the distance from its turning"
+    " point down, and so reaches this window up to 1.4 s earlier",
     "friendly": "`TcpCubic` has no Reno-friendly region (RFC 9438, section 4.3)",
 }
 """Mechanisms of `ns3_like_linux.h`: the difference."""
-SHOWN = {"growth": 9, "disorder": 9, "reduction": 9, "friendly": 2}
+SHOWN = {"growth": 9, "disorder": 9, "reduction": 9, "curve": 12, "friendly": 2}
 """Number of a path on which a mechanism is left out."""
 
 
@@ -43,13 +50,37 @@ class Causes:
     usual: dict[str, Interval]
     like_linux: dict[str, Interval]
     without: dict[str, dict[str, Interval]]
+    repeated: Interval
+    """Share of the packets that repeat others, compared with ns-3 with all mechanisms."""
+    nearby: dict[str, Interval]
+    """Mean differences from ns-3 with all mechanisms over nearly the same paths; empty if none remains on this one."""
+
+    def remaining(self) -> list[str]:
+        """Return the metrics with a difference of at least `MIN_LISTED_DIFFERENCE` from ns-3 with all mechanisms."""
+        return [metric for metric, found in self.like_linux.items() if remains(found)]
 
 
 def differences(case: PathCase, like: Sequence[str]) -> dict[str, Interval]:
     """Return the differences of the simulator from ns-3 with these mechanisms of Linux."""
     ours = [simulate_path(case, seed) for seed in SEEDS]
     theirs = [run_in_ns3(case, seed, like) for seed in SEEDS]
-    return {key: confidence_interval([run[key] for run in ours], [run[key] for run in theirs]) for key in METRICS}
+    compared = (*METRICS, "repeated")
+    return {key: confidence_interval([run[key] for run in ours], [run[key] for run in theirs]) for key in compared}
+
+
+def remains(found: Interval) -> bool:
+    """Return whether a difference is outside its interval and at least `MIN_LISTED_DIFFERENCE`."""
+    return not found.contains_zero and abs(found.difference) >= MIN_LISTED_DIFFERENCE * found.theirs
+
+
+def nearby_differences(case: PathCase) -> dict[str, Interval]:
+    """Return the mean differences over the path and nearly the same ones, from ns-3 with all mechanisms of Linux."""
+    cases = [case, *similar_paths(case, NEARBY_STEPS)]
+    each = [differences(near, list(MECHANISMS)) for near in cases]
+    return {
+        key: paired_differences([found[key].ours for found in each], [found[key].theirs for found in each])
+        for key in METRICS
+    }
 
 
 def compare() -> list[Causes]:
@@ -61,7 +92,9 @@ def compare() -> list[Causes]:
     def one(number: int, case: PathCase) -> Causes:
         shown = [name for name, path in SHOWN.items() if path == number]
         without = {name: differences(case, [each for each in MECHANISMS if each != name]) for name in shown}
-        return Causes(case, differences(case, ()), differences(case, list(MECHANISMS)), without)
+        like_linux = differences(case, list(MECHANISMS))
+        result = Causes(case, differences(case, ()), like_linux, without, like_linux.pop("repeated"), {})
+        return replace(result, nearby=nearby_differences(case)) if result.remaining() else result
 
     with ThreadPoolExecutor(3) as pool:
         return list(pool.map(one, range(1, PATHS + 1), cases))

@@ -82,22 +82,20 @@ class CubicLikeLinux : public TcpCubic
             TcpCubic::IncreaseWindow(state, acknowledged);
             return;
         }
-        double window = state->m_cWnd / state->m_segmentSize, now = Simulator::Now().GetSeconds();
-        uint32_t counted = Counted(state, acknowledged);
-        if (m_epoch == 0)
+        uint32_t window = state->m_cWnd / state->m_segmentSize, counted = Counted(state, acknowledged);
+        uint64_t tick = Simulator::Now().GetMilliSeconds() / TICK_MS;
+        m_sinceEstimate += counted;
+        if (window != m_window || tick - m_evaluated > 1000 / TICK_MS / 32)
         {
-            m_epoch = now;
-            m_estimate = window;
+            if (!m_epoch || tick != m_evaluated)
+            {
+                m_window = window;
+                m_evaluated = tick;
+                FollowCurve(window, tick, counted);
+            }
+            FollowReno(window);
         }
-        double time = now + m_leastRoundTrip - m_epoch - std::cbrt(std::max(0.0, m_most - window_at_start(window)) / 0.4);
-        double target = std::floor(std::max(m_most, m_start) + 0.4 * time * time * time);
-        double step = target > window ? window / (target - window) : 100 * window;
-        m_estimate += 3 * (1 - 0.7) / (1 + 0.7) * counted / window;
-        if (likeLinux.count("friendly") && std::floor(m_estimate) > window)
-        {
-            step = std::min(step, window / (std::floor(m_estimate) - window));
-        }
-        uint32_t whole = std::max(step, 2.0);
+        uint32_t whole = std::max<uint32_t>(m_step, 2);
         if (m_counted >= whole)
         {
             // Segments counted for a flatter curve are worth one at most.
@@ -117,11 +115,12 @@ class CubicLikeLinux : public TcpCubic
 
     uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t inFlight) override
     {
-        double window = state->m_cWnd / state->m_segmentSize;
-        m_most = window < m_most ? std::floor(window * (1 + 0.7) / 2) : window;
-        m_epoch = m_start = 0;
+        uint32_t window = state->m_cWnd / state->m_segmentSize;
+        m_most = window < m_most ? window * (SCALE + BETA) / (2 * SCALE) : window;
+        m_epoch = 0;
         m_counted = 0;
-        return TcpCubic::GetSsThresh(state, inFlight);
+        uint32_t usual = TcpCubic::GetSsThresh(state, inFlight);
+        return likeLinux.count("growth") ? std::max<uint32_t>(window * BETA / SCALE, 2) * state->m_segmentSize : usual;
     }
 
     void CongestionStateSet(Ptr<TcpSocketState> state, const TcpSocketState::TcpCongState_t now) override
@@ -129,7 +128,7 @@ class CubicLikeLinux : public TcpCubic
         TcpCubic::CongestionStateSet(state, now);
         if (now == TcpSocketState::CA_LOSS)
         {
-            m_most = m_epoch = m_start = m_leastRoundTrip = 0;
+            m_most = m_epoch = m_leastRoundTrip = 0;
         }
     }
 
@@ -139,13 +138,54 @@ class CubicLikeLinux : public TcpCubic
     }
 
   private:
-    double window_at_start(double window)
+    /* Units of the factor of a reduction, the factor, and the tick of user-mode Linux. */
+    static constexpr uint32_t SCALE = 1024, BETA = 717, TICK_MS = 10;
+
+    /* Step to the curve of an epoch. Linux rounds the distance from its turning point down to whole segments, and time
+     * to ticks; ns-3 rounds the curve itself. */
+    void FollowCurve(uint32_t window, uint64_t tick, uint32_t counted)
     {
-        return m_start = m_start == 0 ? window : m_start;
+        if (!m_epoch)
+        {
+            m_epoch = tick;
+            m_sinceEstimate = counted;
+            m_estimate = window;
+            m_origin = std::max(m_most, window);
+            m_turn_s = std::cbrt((m_origin - window) / 0.4);
+        }
+        double roundTrip = std::ceil(m_leastRoundTrip * 1000 / TICK_MS);
+        double time = (tick - m_epoch + roundTrip) * TICK_MS / 1000 - m_turn_s;
+        double distance = 0.4 * time * time * time;
+        distance = likeLinux.count("curve") ? std::trunc(distance) : std::floor(distance);
+        uint32_t target = std::max(m_origin + distance, 0.0);
+        m_step = target > window ? window / (target - window) : 100 * window;
+        if (m_most == 0)
+        {
+            m_step = std::min<uint32_t>(m_step, 20);
+        }
     }
 
-    double m_epoch{0}, m_start{0}, m_most{0}, m_estimate{0}, m_leastRoundTrip{0};
-    uint32_t m_counted{0};
+    /* A step that keeps up with Reno's window. */
+    void FollowReno(uint32_t window)
+    {
+        if (!likeLinux.count("friendly"))
+        {
+            return;
+        }
+        uint32_t growth = window * (8 * (SCALE + BETA) / 3 / (SCALE - BETA)) / 8;
+        for (; m_sinceEstimate > growth; m_sinceEstimate -= growth)
+        {
+            m_estimate++;
+        }
+        if (m_estimate > window)
+        {
+            m_step = std::min(m_step, window / (m_estimate - window));
+        }
+    }
+
+    double m_leastRoundTrip{0}, m_turn_s{0};
+    uint64_t m_epoch{0}, m_evaluated{0};
+    uint32_t m_counted{0}, m_most{0}, m_origin{0}, m_estimate{0}, m_sinceEstimate{0}, m_step{0}, m_window{0};
 };
 
 class RecoveryLikeLinux : public TcpPrrRecovery
@@ -211,31 +251,11 @@ class RecoveryLikeLinux : public TcpPrrRecovery
 class SocketLikeLinux : public TcpSocketBase
 {
   protected:
-    /* Each acknowledgement that advances restarts the timer (RFC 6298, rule 5.3), not only the first of a recovery. */
-    void NewAck(const SequenceNumber32& acknowledged, bool restarts) override
-    {
-        TcpSocketBase::NewAck(acknowledged, restarts || likeLinux.count("timer"));
-    }
-
-    /* Retransmissions in fast recovery, too, wait for room in the window; ns-3 sends one at each partial
-     * acknowledgement. */
-    uint32_t SendDataPacket(SequenceNumber32 sequence, uint32_t size, bool acknowledges) override
-    {
-        bool recovering = m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
-        if (likeLinux.count("partial") && recovering && m_partial && AvailableWindow() < m_tcb->m_segmentSize)
-        {
-            return 0;
-        }
-        return TcpSocketBase::SendDataPacket(sequence, size, acknowledges);
-    }
-
     void ProcessAck(const SequenceNumber32& acknowledged, bool sacked, uint32_t delivered,
                     const SequenceNumber32& head) override
     {
-        m_partial = m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
         DynamicCast<RecoveryLikeLinux>(m_recoveryOps)->Next(acknowledged > head);
         TcpSocketBase::ProcessAck(acknowledged, sacked, delivered, head);
-        m_partial = false;
         // The window grows with each acknowledgement that advances (RFC 5681), also with the one that brings the first
         // SACK; ns-3 grows it only in the open state.
         if (likeLinux.count("disorder") && acknowledged > head &&
@@ -244,9 +264,6 @@ class SocketLikeLinux : public TcpSocketBase
             m_congestionControl->IncreaseWindow(m_tcb, delivered / m_tcb->m_segmentSize);
         }
     }
-
-  private:
-    bool m_partial{false};
 };
 
 class FactoryLikeLinux : public SocketFactory
