@@ -7,7 +7,7 @@ import resource
 import sys
 from contextlib import suppress
 
-# The statuses are those of `qoslab.errors`, which may be what cannot be read.
+# The statuses equal those of `qoslab.errors`, a module that may be unreadable.
 USER_MISTAKE, OUR_FAULT, INTERRUPTED = 2, 4, 130
 STDOUT = 1
 
@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 def main() -> int:
     """Run the command line (`qoslab.cli`) and return its status; 1 is a verdict of a command and nothing else."""
     if closed := _closed_descriptors():
-        # A file that is opened next would become standard output, and get what is printed.
+        # The next file to be opened would become standard output and receive the printed text.
         for _ in closed:
             os.open(os.devnull, os.O_RDWR)
         if STDOUT in closed:
@@ -48,7 +48,7 @@ def main() -> int:
         _print_error("qoslab: interrupted")
         return INTERRUPTED
     except SystemExit:
-        # By this a shell is answered that asks for completions.
+        # A shell that asks for completions sets this variable.
         raise
     except BaseException as error:
         # An error while another one is reported, most likely because nothing can be printed.

@@ -165,7 +165,7 @@ def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, ex
             message = f'found counters of the interface "{foreign[0]}" of {device}, which is not in the topology'
             raise DamageError(message, hint=hint)
         time_s = (reply["time_ns"] - origin_ns) / 1e9
-        # Without flows there is no start to be near to.
+        # Without flows there is no start time to compare with.
         if origin_ns and not -STRAY_S <= time_s <= latest:
             message = f"the counters of {device}: found a reading at {time_s:g} s from the start of the traffic"
             raise DamageError(f"{message}, expected -{STRAY_S:g} to {latest:g} s", hint=hint)

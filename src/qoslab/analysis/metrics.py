@@ -147,7 +147,7 @@ def _source_metrics(
     known = tuple(source.known(table))
     if most_each is not None and len(known) > most_each:
         known = ()
-    # A selector of all rows has the same values as none: most cells have a single traffic.
+    # A selector that covers all rows gives the same values as no selector: most cells have one traffic entry.
     of_all: list[tuple[str, float | Missing]] | None = None
     for selector in dict.fromkeys((None, *known, *named)):
         chosen = source.choose(table, selector)

@@ -117,7 +117,7 @@ def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
     """
     table = entry.get("random_detect", {}).get("class", {}).values()
     flow, random = entry.get("flow_drops", 0), sum(int(row["random_drop_packets"]) for row in table)
-    # The total has these three among tail drops; flows and early detection are only if they are printed.
+    # The total includes these three as tail drops; drops of flows and of early detection only if they are printed.
     found: Row = {
         "drops_random_tail_packets": 0,
         "drops_aqm_packets": 0,

@@ -225,7 +225,7 @@ def required_repetitions(pilot: Values, least_difference: float) -> int:
     from statsmodels.stats.power import TTestIndPower
 
     effect, test = least_difference / deviation, TTestIndPower()
-    # Its own solver fails where two are more than enough. The power is nan if it is all but 1: no less than asked.
+    # Its own solver fails if two repetitions are more than enough. A power of almost 1 is returned as nan: sufficient.
     return _NUMBERS.start + bisect_left(_NUMBERS, POWER, key=lambda each: test.power(effect, each, 1 - CONFIDENCE))
 
 

@@ -136,7 +136,7 @@ def _run_metadata(
         "HOST": flows[0].destination,
         "HOSTS": [flows[0].destination],
         "LOCAL_HOST": flows[0].source,
-        # None as for a flent test without -4 and -6, if there are flows of both versions.
+        # None if there are flows of both IP versions, as in a flent test without -4 and -6.
         "IP_VERSION": families.pop() if len(families) == 1 else None,
         "TEST_PARAMETERS": {"upload_streams": str(uploads)},
         "BATCH_NAME": experiment.name,

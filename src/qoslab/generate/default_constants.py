@@ -33,7 +33,7 @@ def defaults_module(top: Path) -> str:
 
 
 def _docstring_lines(text: str) -> str:
-    # [`NAME`] is a link in Rust, \[ a bracket that is none.
+    # In Rust [`NAME`] is a link, and \[ is a literal bracket.
     text = re.sub(r"\[(`\w+`)\]", r"\1", " ".join(text.replace("/// ", "").split()))
     text = text.replace("\\[", "[").replace("\\]", "]")
     return "\n".join(textwrap.wrap(f'"""{text}"""', WIDTH, break_on_hyphens=False))

@@ -48,7 +48,7 @@ def _interface_config(device: Device, interface: Interface) -> program_formats.I
     config: program_formats.InterfaceConfigPart = {}
     for part in ENGINE_INTERFACE.family_functions(device.hardware.family):
         config |= part(device, interface)
-    # What is required comes from `commands.interface`.
+    # `commands.interface` adds the required keys.
     return cast("program_formats.InterfaceConfig", config)
 
 

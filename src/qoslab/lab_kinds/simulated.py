@@ -56,7 +56,7 @@ class SimulatedKind(LabKind):
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
         """Return the parts without a model."""
-        from qoslab.simulation.check import simulation_problems  # It compiles configurations.
+        from qoslab.simulation.check import simulation_problems  # Slow to import: it compiles configurations.
 
         found = []
         for name, node in experiment.topology.nodes.items():

@@ -56,7 +56,7 @@ class WatchedCell:
         for kind, folder in ((kind, folder) for kind in ("counters", "readings") for folder in ("coming", "")):
             try:
                 files = sorted((self.path / folder / kind).glob("*.jsonl"))
-            except OSError:  # A name that is too long.
+            except OSError:  # The name is too long.
                 self.is_damaged = True
                 continue
             for file in files:

@@ -207,7 +207,7 @@ TCP_PROFILES: dict[str, TcpProfile] = {
     "modern": TcpProfile(),
     # What is documented of Windows 2000 and XP, whose client ports the articles print (1908 to 1935): NewReno with SACK
     # (Microsoft, "SackOpts", on by default), no timestamps unless the peer asks (Tcp1323Opts), an initial window of two
-    # segments. RACK, tail loss probes and F-RTO (RFC 5682 of 2009) came later. Not chosen by what it gives: without
+    # segments. RACK, tail loss probes and F-RTO (RFC 5682 of 2009) came later. Not chosen by its results: without
     # SACK it would be nearer to the first article's 841 kb/s.
     "legacy-2008": TcpProfile(
         congestion_control="reno",

@@ -156,7 +156,7 @@ def _summarise(
         version=f"{version}, commit {commit}" if commit else version,
         overrides=overrides,
         cells=len(cells),
-        # A cell that was not needed is not an invalid one.
+        # A cell that was not needed does not count as invalid.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
         figures=(*map(RunFigure.from_row, rows), *map(RunFigure.from_average_row, averages)),
         is_left_out=left_out_test(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),

@@ -110,7 +110,7 @@ def effective_policies(configuration: Configuration, rate_bps: int | None = None
         for name in outermost_policies(device)
         if name not in {at.policy for at in attached}
     ]
-    # With attached policies, one that is attached nowhere has no values.
+    # If some policies are attached, unattached ones have no values.
     attached += [each for each in others if each.place or not attached]
     return [_policy_values(configuration, each, rate_bps) for each in attached]
 

@@ -130,7 +130,7 @@ class RunFolder:
                     hint="enable locks on the file server, or run on a local disk",
                 ) from error
             replace(path, add_seal(record_json(options)))
-            sync_names(self.path, 3)  # runs may be new, too
+            sync_names(self.path, 3)  # the folders above it may be new, too
             yield
         finally:
             os.close(held)

@@ -47,7 +47,7 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
-            # It also happens if no folder can be read; then this is the relevant error.
+            # The error also occurs if no folder can be read; then it is the relevant one.
             os.close(os.open(os.devnull, os.O_RDONLY))
             found[name] = "not installed"
     return found

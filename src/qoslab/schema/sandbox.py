@@ -154,7 +154,7 @@ def _check_created(value: Any) -> Any:
 def _checked_scalar(value: Any) -> Any:
     """Return the value if it is a text, a number or a truth value."""
     if isinstance(value, Undefined):
-        str(value)  # raises what says its name
+        str(value)  # raises the error of the unknown name
     if not isinstance(value, str | int | float | bool | None):
         raise SecurityError(f"found a {type(value).__name__} there, expected a text or a number")
     return _check_created(value)

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 _CONTROL_CHARACTERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with these; a carriage return hides what stands before it
-    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order of writing, and what cannot be seen
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with these; a carriage return hides the text before it
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # writing direction, and invisible characters
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 

@@ -207,7 +207,7 @@ def _add_intervals(found: ForeignResults, intervals: list[dict[str, Any]], strea
             count = int(parse_number(entry["bytes"]))
             begin, finish = parse_number(entry["start"]), parse_number(entry["end"])
             if begin > 0 and abs(begin + finish - seconds) < _TIME_TOLERANCE_S:
-                # It began in an omitted part: its start is the time before 0, its bytes count from 0.
+                # The interval began in an omitted part: its start is before 0, and its bytes count from 0.
                 begin, seconds = 0.0, finish
             stream = streams[entry["socket"]]
             found.add_interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)

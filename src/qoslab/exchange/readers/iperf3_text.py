@@ -145,7 +145,7 @@ def _take_line(test: _Test, match: re.Match[str]) -> None:
     if end is None:
         test.sent = test.sent or line.retransmits is not None
         if stream.omitted and not stream.intervals and line.start_s > 0:
-            # It began in an omitted part: its start is the time before 0, its bytes count from 0.
+            # The interval began in an omitted part: its start is before 0, and its bytes count from 0.
             line = replace(line, start_s=0.0, bps=line.bytes * 8 / line.end_s)
         stream.intervals.append(line)
     elif end["end"] == "(omitted)":
@@ -162,7 +162,7 @@ def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
             f'{path}: found no summary line of iperf3, expected one that ends with "sender" or "receiver"',
             hint="is the file complete, and did the test finish?",
         )
-    # In both directions each end of the lines is there for each stream; of a server's, its own end alone.
+    # With both directions each stream has a sender and a receiver line; a server prints only its own side.
     both = {len(each) for each in ends.values()}
     if len(both) > 1:
         short = min(ends, key=lambda number: len(ends[number]))

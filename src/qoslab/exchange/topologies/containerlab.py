@@ -44,7 +44,7 @@ def read_containerlab(document: Document) -> ForeignTopology:
         places = (own, around, as_mapping(kinds.get(kind)) if isinstance(kind, str) else {}, defaults)
         image = next((str(place["image"]) for place in places if place.get("image")), "")
         if str(own.get("type") or around.get("type") or "").lower() == SWITCH:
-            # Its forwarding differs from a router of that kind.
+            # The forwarding of such a node differs from that of a router.
             kind = f"{kind} {SWITCH}"
         role = "router" if ROUTER_IMAGE.match(image.rpartition("/")[2]) else ""
         found.add_node(name, kind, ("topology", "nodes", name), role)

@@ -549,7 +549,7 @@ class CommandTable(Generic[Handler]):
         words = [item.word for item in items if item.word.lower().startswith(tokens[-1].text.lower())]
         return words[0] if len(words) == 1 else None
 
-    # The search. A reading is a way to spend all tokens; keywords are preferred to arguments, as IOS does.
+    # Search for all ways to consume the tokens; keywords are preferred to arguments, as in IOS.
 
     def _start(self, mode: str, capabilities: frozenset[str], tokens: Sequence[Token]) -> list[_Thread[Handler]]:
         found = self._beginnings.get((mode, capabilities))

@@ -55,7 +55,7 @@ def _configure_traffic_filter(session: ConfigSession, args: Args) -> None:
 def _attach(session: ConfigSession, args: Args, name: str | None, version: Literal[4, 6]) -> None:
     interface = session.interface
     if name is not None and args.optional("name", str) == name and not name[0].isalpha():
-        # A number that no list has.
+        # A number outside the ranges of access lists.
         raise args.invalid_argument("name")
     if args.unset:
         name = None
@@ -101,7 +101,7 @@ def filter_names(device: Device, interface: Interface) -> tuple[list[str], list[
     versions: tuple[tuple[AccessGroups, Literal[4, 6]], ...] = ((interface.filters, 4), (interface.ipv6_filters, 6))
     for groups, version in versions:
         for found, name in zip(names, (groups.input, groups.output), strict=True):
-            # A list that is not there permits all; there may be one of that name for the other version.
+            # A missing list permits everything; a list with this name may exist for the other IP version.
             if name is not None and _is_list_defined(device, name, version):
                 found.append(name)
     return names

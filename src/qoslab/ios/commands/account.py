@@ -85,7 +85,7 @@ def _configure_policer_account(session: ConfigSession, args: Args) -> None:
 for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "limit-microseconds")):
     _below_police = f"account user-defined <offset:{_kind}> [atm]"
     CONFIG.add("police", _below_police, no=True, requires={_requires}, help=HELP)(_configure_policer_account)
-    # A policer with its actions on the line opens no mode of its own.
+    # A policer with its actions on the line opens no submode.
     CONFIG.add("policy-class", _below_police, no=True, requires={_requires}, help=HELP)(_configure_policer_account)
 
 

@@ -147,7 +147,7 @@ def _engine_config(device: Device, interface: Interface) -> program_formats.Inte
     own = device.with_circuit(interface.name)
     circuit = own.circuit
     if circuit is None:
-        # Nothing is sent without one.
+        # Without a circuit nothing is sent.
         return {"enabled": False, "encapsulation": None}
     bandwidth = own if own.bandwidth_kbps is not None or circuit.contract is not None else interface
     contract = circuit.contract

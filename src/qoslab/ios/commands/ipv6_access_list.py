@@ -92,7 +92,7 @@ def _configure_named(session: ConfigSession, args: Args) -> None:
     lists = session.device.access_lists
     name = args.value("name", str)
     if not name[0].isalpha():
-        # There are no numbered ones.
+        # IPv6 has no numbered access lists.
         raise RejectedError(INVALID_NAME)
     present = lists.get(name)
     if present is not None and present.kind != "ipv6":

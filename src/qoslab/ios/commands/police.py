@@ -171,7 +171,7 @@ def _police_forms(rate: str, peak: str, excess: str, excess_ms: str) -> tuple[st
 _SUFFIXED = "Bits per second (postfix k, m, g optional; decimal point allowed)"
 _SUFFIXED_HELP = {**_HELP, "committed": _SUFFIXED, "peak": _SUFFIXED}
 
-# That rates take suffixes is documented of later images; from which on is not [I].
+# Suffixes of rates are documented for later images; the first such release is unknown [I].
 for _requires, _rates, _help in (
     ("plain-rates", (_RATE, _RATE), _HELP),
     ("rate-suffixes", (_WIDE_RATE, f"{_RATE}kmg"), _SUFFIXED_HELP),

@@ -37,7 +37,7 @@ MIXED_LIMIT_UNITS = "queue-limit and random-detect in different units can not be
 MIXED_FIELDS = "queue-limit by {one} and by {other} can not be configured in the same class"
 PACKETS_ONLY = "queue-limit in bytes or ms, or by a field, can not be configured in a class with {other}"
 
-# Of IOS-XE: the text of its YANG model.
+# Refusal of IOS-XE: the text of its YANG model.
 LIMIT_ALONE = "queue-limit not allowed without bandwidth shape or priority command"
 
 _FIELDS: dict[ThresholdField, str] = {

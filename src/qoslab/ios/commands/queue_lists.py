@@ -160,7 +160,7 @@ def _queue_values(queues: tuple[CustomQueue, ...], number: int, args: Args) -> t
     return tuple(sorted(made, key=lambda each: each.number))
 
 
-# What an interface queues by.
+# Queueing methods of an interface.
 
 
 @router_command("interface", "priority-group <number:1-16>", no=True, help=_HELP)

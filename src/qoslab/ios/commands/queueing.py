@@ -33,7 +33,7 @@ from qoslab.system import program_formats
 SUM_EXCEEDS = "Sum total of class bandwidths exceeds"
 
 
-# Of IOS-XE: the first is a reader's print, the second the text of the YANG model.
+# Refusals of IOS-XE: the first from a reader's output, the second from the YANG model.
 NOT_WITH_PRIORITY = "Bandwidth not allowed with priority"
 MIXED_IN_CLASS = (
     "Mixed bandwidth types are not supported. Pls configure bandwidth command either in kbps, percent, "
@@ -253,7 +253,7 @@ def _engine_priority(priority: Priority) -> program_formats.PriorityConfig:
     }
 
 
-# What IOS refuses.
+# Refusals of IOS.
 
 
 COMBINATION_WORDS.update(

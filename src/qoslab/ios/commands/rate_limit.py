@@ -88,7 +88,7 @@ def _configure_rate_limit(session: ConfigSession, args: Args) -> None:
         return
     if sum(each.direction == line.direction for each in interface.rate_limits) >= MAX_LINES:
         raise RejectedError(TOO_MANY_LINES.format(limit=MAX_LINES))
-    # As they are printed: input first.
+    # In the order of the output: input first.
     lines = (*interface.rate_limits, line)
     interface.rate_limits = tuple(sorted(lines, key=lambda each: each.direction))
 

@@ -53,7 +53,7 @@ def _shape_syntax(top: str) -> str:
 # The highest rates are from memory of the command line of each generation, not confirmed by a document; that of
 # IOS-XE is from its YANG model.
 @CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"plain-rates"}, help=_SHAPE_HELP)
-# That it takes suffixes is documented of later images; from which on is not [I].
+# Suffixes are documented for later images; the first such release is unknown [I].
 @CONFIG.add(
     "policy-class",
     f"{_shape_syntax('1000000000kmg')} {account.SYNTAX}",

@@ -21,7 +21,7 @@ from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES,
 from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, class_facts, find_combination, interface_bandwidth_kbps
 from qoslab.system import program_formats
 
-# As quoted by engineers, for Frame Relay and Ethernet subinterfaces alike [R].
+# Text quoted by engineers for Frame Relay and Ethernet subinterfaces [R].
 NOT_ON_SUBINTERFACES = "CBWFQ : Not supported on subinterfaces"
 # [R] The wording is from memory; that an ISR accepts a policy either on the port or on its subinterfaces is [C].
 NOT_ON_BOTH = "Attaching service policy to main and sub-interface concurrently is not allowed"

@@ -149,7 +149,7 @@ def _parse_secret(args: Args, present: Secret | None) -> Secret:
 def _enable_secret(session: ConfigSession, args: Args) -> None:
     device = session.device
     device.enable_secret = None if args.unset else _parse_secret(args, device.enable_secret)
-    # There is one secret, of a kind that is understood or not.
+    # There is only one secret, of a known or an unknown kind.
     device.inert = device.inert.remove_line("enable secret")
 
 

@@ -32,7 +32,7 @@ def _register(refused: CommandFamily, row: str) -> None:
     help = dict.fromkeys(syntax.syntax_names(text), f"{NOT_SUPPORTED}{refused.subject}")
     requires = {refused.requires} - {""}
     CONFIG.add(modes, text, help=help, requires=requires, fallback=True)(handler)
-    # A command of its own: the line is about all of its words, `no` takes it without its values, as IOS does.
+    # A separate command: the refusal covers the whole line, and `no` accepts it without values, as in IOS.
     negative = re.sub(r"(?<!\[)<rest:line>", "[<rest:line>]", text)
     CONFIG.add_no(modes, negative, help=help, requires=requires, fallback=True)(handler)
 

@@ -221,7 +221,7 @@ def _early_removals(target: ConfigurationBlock, present: ConfigurationBlock, rew
             yield f" {block.children[name].removal_line}"
             without = wanted.children.get(name)
             if without is not None and without.line.startswith("no "):
-                # In its place: in another one the block would seem to differ still.
+                # In the same position: otherwise the block would still seem to differ.
                 block.children[name] = without
             else:
                 del block.children[name]

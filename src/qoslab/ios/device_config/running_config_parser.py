@@ -166,7 +166,7 @@ def block_name(line: str) -> str:
     try:
         return line_subject(line)
     except IndexError:
-        # It only begins like a line that is known.
+        # The line only begins like a known line.
         return line
 
 
@@ -183,7 +183,7 @@ def described_hardware(text: str, family: str, generation: Generation) -> Hardwa
     version = _VERSION.search(text)
     return Hardware(
         platform="",
-        # Of a print that is cut a subinterface alone may be there: its port is there, too.
+        # Partial output may contain a subinterface without its port: the port exists, too.
         interfaces=tuple(
             dict.fromkeys(name.partition(".")[0] for name in names if name and interface_kind(name) not in made)
         ),
@@ -256,7 +256,7 @@ def _execute_line(session: ConfigSession, line: str, *, nested: bool) -> str:
     """Execute a line; return the reason of a refusal."""
     try:
         if nested and session.parse(line).mode == "config":
-            # A line within a block is no command for the whole device, even if there is one of its words.
+            # A line within a block is not a global command, even if a global command has the same words.
             return "it is unknown here"
         session.execute(line)
     except CliError as error:

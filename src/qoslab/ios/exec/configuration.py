@@ -99,7 +99,7 @@ async def _copy(session: ExecSession, args: Args) -> None:
     session.terminal.write("Destination filename [startup-config]? ")
     answer = (await session.terminal.read_answer()).strip()
     if answer not in ("", "startup-config"):
-        # There is one file; [I] the words of the refusal.
+        # There is only one file. The wording of the refusal is assumed [I].
         session.terminal.write(f"%Error opening nvram:/{answer} (Permission denied)\n")
         return
     save(session)

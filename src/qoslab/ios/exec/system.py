@@ -89,7 +89,7 @@ async def _show_history(session: ExecSession, args: Args) -> str:
 async def _clear_counters(session: ExecSession, args: Args) -> None:
     interface = session.known_interface(args)
     if interface is not None and "." in interface:
-        # Its packets are counted with those of the port.
+        # The packets of a subinterface are counted with those of the port.
         raise args.invalid_argument("name")
     which = "all interfaces" if interface is None else "this interface"
     session.terminal.write(f'Clear "show interface" counters on {which} [confirm]')

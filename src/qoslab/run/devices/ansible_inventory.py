@@ -443,7 +443,7 @@ def _run_ansible(source: Path, name: str, *arguments: str, callback: str | None 
     """Return the output of one of Ansible's programs for the inventory."""
     program = Path(sys.executable).parent / name
     playbooks = shipped_path("playbooks")
-    # As for a run: otherwise Ansible reads an ansible.cfg of the current folder, and variables next to it.
+    # Same settings as in a run: otherwise Ansible reads ansible.cfg and variables from the current folder.
     own = {"ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg")}
     plain = {**UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
     # Otherwise a file that no plugin can parse is an inventory without hosts.

@@ -94,7 +94,7 @@ class ExternalWorker(MeasuredWorker):
         self._times += 1
         try:
             self._tell(self._label, "reach the lab")
-            self._shared.get()  # It takes seconds to start, and parses router output.
+            self._shared.get()  # The collector parses router output and takes seconds to start.
             # Closed last: the routers are restored through their access proxies.
             proxies = self._open_proxies(inventory, experiment)
             self._enter(experiment, state.folder)
