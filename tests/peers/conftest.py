@@ -13,7 +13,7 @@ import pytest
 FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "proof")]
 
-from document import replace_section, section_of  # noqa: E402
+from document import page_section, replace_section  # noqa: E402
 from peer_programs import TOP, VALUES, MissingPeerError  # noqa: E402
 from peers_section import Comparison, comparison_values, earlier_sections, file_name, skipped_comparison, write_section  # noqa: E402
 
@@ -54,5 +54,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         today = f"{datetime.now(UTC):%Y-%m-%d}"
         dated = {title: replace(each, date=today) for title, each in COMPARISONS.items()}
         PAGE.write_text(
-            replace_section(page, write_section(earlier_sections(section_of(page)) | dated)), encoding="utf-8"
+            replace_section(page, write_section(earlier_sections(page_section(page)) | dated)), encoding="utf-8"
         )

@@ -58,7 +58,7 @@ def namespace(name: str) -> Iterator[None]:
             LIBC.setns(own.fileno(), 0)
 
 
-def socket_of(name: str) -> socket.socket:
+def open_socket(name: str) -> socket.socket:
     """Return a socket of a namespace."""
     with namespace(name):
         return socket.socket()
@@ -144,14 +144,14 @@ def measure_path(number: int, path: Mapping[str, Any], result: Connection) -> No
     """Run a path, send its result, and end."""
     names = f"client{number}", f"server{number}"
     set_up_namespaces(path, names)
-    listener = socket_of(names[1])
+    listener = open_socket(names[1])
     listener.bind(("10.0.2.2", PORT))
     listener.listen(64)
     accepted: list[socket.socket] = []
     threading.Thread(target=receive_stream, args=(listener, accepted, path["connections"]), daemon=True).start()
     start = time.monotonic() + 1
     for late in path["starts_s"]:
-        threading.Thread(target=send_stream, args=(socket_of(names[0]), start + late), daemon=True).start()
+        threading.Thread(target=send_stream, args=(open_socket(names[0]), start + late), daemon=True).start()
     time.sleep(start + path["warm_up_s"] - time.monotonic())
     line = SlowLine()
     before, bytes_before, queued, samples = line.counters(), received_bytes(accepted), 0, 0

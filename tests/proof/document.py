@@ -182,7 +182,7 @@ def _wrap_text(lines: Sequence[str]) -> Iterator[str]:
         yield line
 
 
-def section_of(page: str) -> str:
+def page_section(page: str) -> str:
     """Return the section of a page; empty if it has none."""
     found = re.search(rf"{re.escape(BEGIN)}.*{re.escape(END)}\n", page, re.DOTALL)
     return found[0] if found else ""
@@ -192,5 +192,5 @@ def replace_section(page: str, text: str) -> str:
     """Return a page with the section, in place of an earlier one or at its end."""
     if not text:
         return page
-    earlier = section_of(page)
+    earlier = page_section(page)
     return page.replace(earlier, text) if earlier else page.rstrip("\n") + "\n\n" + text

@@ -34,7 +34,7 @@ from unittest.mock import patch
 
 import pandas as pd
 from analysis_mistakes import ANALYSIS
-from document import FileProof, Row, proof_details, proof_document, replace_section, section_of
+from document import FileProof, Row, page_section, proof_details, proof_document, replace_section
 from simulation_cache import SimulationCache
 
 from experiment_files import simulated_experiments
@@ -212,7 +212,7 @@ def _row_place(row: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
+def record_calls(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
     """Record the arguments of a function of the analysis."""
     compute = getattr(readings, name)
 
@@ -231,7 +231,7 @@ def fulfils(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     sweep = load_sweep(path, {"observe": "[]"}, lab_kind(SimulatedKind.name).check)
     plan = make_plan(sweep, Options(lab=SimulatedKind.name, arms=(CAPTURED[path.stem],)))
     held: list[tuple[Any, ...]] = []
-    with patch.dict(os.environ, {program_variable(SIMULATOR): str(PROGRAM)}), recorded("report_mismatches", held):
+    with patch.dict(os.environ, {program_variable(SIMULATOR): str(PROGRAM)}), record_calls("report_mismatches", held):
         cells = simulate([make_task(cell, {}) for cell in plan.cells], RunFolder.create(folder, path.stem))
         if problems := readings.Readings(()).gather(cell.files() for cell in cells).problems:
             raise SystemExit(f"{path.stem} is not valid with its captures: {problems}")
@@ -250,7 +250,7 @@ def begin(file: ExperimentFile, folder: Path) -> None:
     """Run a file without a mistake."""
     with SimulationCache.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
-    with recorded("metrics_of_cell", file.read):
+    with record_calls("metrics_of_cell", file.read):
         file.metrics, invalid = used_metrics(file, file.cells)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
@@ -437,7 +437,7 @@ def main(names: Sequence[str]) -> int:
     proofs = [proof for path in paths if (proof := saved_proof(path)) is not None]
     missing = sorted({path.stem for path in paths} - {proof.name for proof in proofs})
     listed = [(each.name, each.what) for each in every]
-    peers = section_of(DOCUMENT.read_text(encoding="utf-8")) if DOCUMENT.exists() else ""
+    peers = page_section(DOCUMENT.read_text(encoding="utf-8")) if DOCUMENT.exists() else ""
     DETAILS.write_text(proof_details(listed, proofs), encoding="utf-8")
     DOCUMENT.write_text(replace_section(proof_document(listed, proofs, missing), peers), encoding="utf-8")
     if unnoticed := [each.name for each in every if each.name not in detected_by(paths)]:

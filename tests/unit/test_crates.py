@@ -24,7 +24,7 @@ Module: TypeAlias = tuple[str, ...]
 """Module as its path from the root of the crate; the root is the empty one."""
 
 
-def text_of(file: Path) -> str:
+def crate_file_text(file: Path) -> str:
     return STRING.sub('""', COMMENT.sub("", file.read_text(encoding="utf-8")))
 
 
@@ -57,7 +57,7 @@ class Crate:
                 # A program is another crate, above the library.
                 continue
             module = () if parts == ("lib",) else parts[:-1] if parts[-1] == "mod" else parts
-            self.texts[module] = text_of(file)
+            self.texts[module] = crate_file_text(file)
             self.files[module] = str(file.relative_to(source))
         self.uses = {module: list(self._uses(module)) for module in self.texts}
         self.exports = {module: dict(self._exports(module)) for module in self.texts}

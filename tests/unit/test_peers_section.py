@@ -8,7 +8,7 @@ from pathlib import Path
 TOP = Path(__file__).parents[2]
 sys.path[:0] = [str(TOP / "tests/peers"), str(TOP / "tests/proof")]
 
-from document import replace_section, section_of  # noqa: E402
+from document import page_section, replace_section  # noqa: E402
 from peers_section import TITLES, Comparison, earlier_sections, skipped_comparison, write_section  # noqa: E402
 
 FOUND = {
@@ -35,13 +35,13 @@ def test_missing_peer_is_reported_with_its_reason() -> None:
 def test_page_keeps_its_other_text() -> None:
     page = "# Deliberate mistakes\n\nText.\n"
     first = replace_section(page, write_section({}))
-    assert first.startswith(page) and section_of(first) == write_section({})
+    assert first.startswith(page) and page_section(first) == write_section({})
     assert replace_section(first, write_section(FOUND)) == replace_section(page, write_section(FOUND))
-    assert replace_section(page, "") == page and section_of(page) == ""
+    assert replace_section(page, "") == page and page_section(page) == ""
 
 
 def test_page_has_all_comparisons() -> None:
     page = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
-    found = earlier_sections(section_of(page))
+    found = earlier_sections(page_section(page))
     assert list(found) == list(TITLES), "run: tox -e peers -- --write"
     assert not [title for title, each in found.items() if each.result.startswith("not run")]

@@ -46,7 +46,9 @@ OUTPUT = " service-policy output SHAPE\n"
 PROTECTED = " tunnel protection ipsec profile P\n"
 
 
-def text_of(*, transforms: str = "", transport: bool = False, tunnel: str = "", below: bool = False) -> str:
+def tunnel_configuration(
+    *, transforms: str = "", transport: bool = False, tunnel: str = "", below: bool = False
+) -> str:
     mode = " mode transport\n" if transport else ""
     crypto = TRANSFORMS.format(transforms=transforms, mode=mode) if transforms else ""
     tunnel += PROTECTED if transforms else ""
@@ -54,7 +56,7 @@ def text_of(*, transforms: str = "", transport: bool = False, tunnel: str = "", 
     return PORT.format(crypto=crypto, tunnel=tunnel, on_tunnel=on_tunnel, on_port=on_port)
 
 
-def tunnel_of(text: str) -> Tunnel:
+def parse_tunnel(text: str) -> Tunnel:
     [found] = find_tunnels(read_configuration(text))
     return found
 
@@ -81,23 +83,23 @@ def try_tunnel(text: str, traffic: str) -> PolicyTrial:
 def test_packets_in_a_tunnel_have_its_headers(
     transforms: str, transport: bool, tunnel: str, packet: int, total: int
 ) -> None:
-    found = tunnel_of(text_of(transforms=transforms, transport=transport, tunnel=tunnel))
+    found = parse_tunnel(tunnel_configuration(transforms=transforms, transport=transport, tunnel=tunnel))
     assert packet + found.overhead_bytes(packet) == total
     assert found.source == "GigabitEthernet0/0/0"
 
 
 def test_policy_shows_the_bytes_that_a_tunnel_adds() -> None:
-    text = " ".join(answer_text(answer_policy(text_of(transforms="esp-3des esp-sha-hmac"))).split())
+    text = " ".join(answer_text(answer_policy(tunnel_configuration(transforms="esp-3des esp-sha-hmac"))).split())
     assert "GRE over IPv4 and IPsec in tunnel mode (esp-3des esp-sha-hmac) adds 74 to 81 bytes" in text
     assert "counts 280: 2 Mb/s carry 1.429 Mb/s of such packets" in text
-    below = " ".join(answer_text(answer_policy(text_of(below=True))).split())
+    below = " ".join(answer_text(answer_policy(tunnel_configuration(below=True))).split())
     assert "Tunnel1: GRE over IPv4 adds 24 bytes" in below
     assert "counts 238: 2 Mb/s carry 1.681 Mb/s" in below
 
 
 def test_classes_of_the_port_see_inner_headers_with_pre_classify_only() -> None:
     for tunnel, codes in (("", ["class-behind-tunnel"]), (" qos pre-classify\n", [])):
-        text = text_of(tunnel=tunnel, below=True)
+        text = tunnel_configuration(tunnel=tunnel, below=True)
         answered = answer_policy(text)
         assert [each.code for each in answered.findings if each.code == "class-behind-tunnel"] == codes
         assert not any(each.text == "qos pre-classify" for each in answered.ignored)
@@ -107,14 +109,14 @@ def test_classes_of_the_port_see_inner_headers_with_pre_classify_only() -> None:
 
 def test_shaper_passes_fewer_packets_in_a_tunnel() -> None:
     """Shape at 2 Mb/s: a packet of 200 bytes is 214 on Ethernet, 238 below GRE and 280 in GRE and IPsec."""
-    esp = try_tunnel(text_of(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
-    gre = try_tunnel(text_of(below=True), "voice 40 dscp default port 4000")
+    esp = try_tunnel(tunnel_configuration(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
+    gre = try_tunnel(tunnel_configuration(below=True), "voice 40 dscp default port 4000")
     for trial, counted in ((esp, 200 + 78), (gre, 238)):
         assert trial.variants[0].classes[0].sent_bps == pytest.approx(2_000_000 * ETHERNET_BYTES / counted, rel=0.005)
 
 
 def test_port_with_other_packets_is_tried_without_the_tunnel() -> None:
-    text = text_of(below=True).replace(" service-policy", " ip nat outside\n service-policy")
+    text = tunnel_configuration(below=True).replace(" service-policy", " ip nat outside\n service-policy")
     trial = try_tunnel(text, "voice 5")
     assert any("also carries packets outside Tunnel1" in each for each in trial.notes)
     assert trial.variants[0].kinds[0].path[-1] == "VOICE"
@@ -129,20 +131,20 @@ def test_port_with_other_packets_is_tried_without_the_tunnel() -> None:
     ],
 )
 def test_tunnels_without_ip_encapsulation_add_no_bytes(tunnel: str, tunnels: int) -> None:
-    text = text_of(tunnel=tunnel)
+    text = tunnel_configuration(tunnel=tunnel)
     assert len(find_tunnels(read_configuration(text))) == tunnels
     assert ("of such packets" in answer_text(answer_policy(text))) == bool(tunnels)
 
 
 def test_unknown_transform_set_is_marked() -> None:
-    text = text_of(transforms="esp-3des esp-sha-hmac").replace("set transform-set TS", "set pfs group14")
+    text = tunnel_configuration(transforms="esp-3des esp-sha-hmac").replace("set transform-set TS", "set pfs group14")
     assert "(esp-aes esp-sha-hmac, default assumed?) adds 62 to 77 bytes" in " ".join(
         answer_text(answer_policy(text)).split()
     )
 
 
 def test_release_with_hqf_counts_its_greatest_overhead() -> None:
-    text = text_of(transforms="esp-aes 256 esp-sha512-hmac").replace("version 17.6", "version 15.1")
+    text = tunnel_configuration(transforms="esp-aes 256 esp-sha512-hmac").replace("version 17.6", "version 15.1")
     trial = try_tunnel(text, "voice 40 dscp default port 4000")
     assert any("counts at most 63 of them" in each for each in trial.notes)
     sent = 2_000_000 * ETHERNET_BYTES / (ETHERNET_BYTES + 63)
@@ -210,7 +212,7 @@ def test_policy_counts_the_bytes_of_a_crypto_map() -> None:
 
 
 def test_flexvpn_template_is_a_tunnel() -> None:
-    text = text_of(transforms="esp-gcm 256", tunnel=" tunnel mode ipsec ipv4\n", below=True)
+    text = tunnel_configuration(transforms="esp-gcm 256", tunnel=" tunnel mode ipsec ipv4\n", below=True)
     [found] = find_tunnels(
         read_configuration(text.replace("interface Tunnel1", "interface Virtual-Template1 type tunnel"))
     )
@@ -219,7 +221,7 @@ def test_flexvpn_template_is_a_tunnel() -> None:
 
 def test_each_group_of_spokes_has_its_policy() -> None:
     hub = " nhrp map group A service-policy output SHAPE\n ip nhrp map group B service-policy output CHILD\n"
-    answered = answer_policy(text_of(tunnel=hub))
+    answered = answer_policy(tunnel_configuration(tunnel=hub))
     groups = [(each.interface, each.policy) for each in answered.policies]
     assert groups == [("Tunnel1 group A", "SHAPE"), ("Tunnel1 group B", "CHILD"), ("Tunnel1", "SHAPE")]
     assert "counts 224" in " ".join(answered.policies[0].tunnel_notes)
@@ -229,7 +231,7 @@ def test_long_line_is_not_joined_with_the_next_command() -> None:
     name = "RS-GROUP-" + "0" * 10
     long = f" ip nhrp map group {name} service-policy output {'P' * (80 - 50 - len(name) + 7)}"
     long = long[:80].ljust(80, "Q")
-    text = text_of(tunnel=f"{long}\n nhrp map group B service-policy output SHAPE\n")
+    text = tunnel_configuration(tunnel=f"{long}\n nhrp map group B service-policy output SHAPE\n")
     assert "Tunnel1 group B" in [each.interface for each in answer_policy(text).policies]
 
 
