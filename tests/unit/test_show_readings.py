@@ -540,7 +540,7 @@ class TestEstimates:
         found = self.figures(700)
         assert found["class.offered"] == pytest.approx(40 * 700 * 8)
         assert isinstance(found["class.passed"], Missing)
-        assert "R1 Serial0/0 output A: its readings only show that it is between" in found["class.passed"]
+        assert "R1 Serial0/0 output A: the readings only show a value between" in found["class.passed"]
 
     def test_slow_readings_make_a_rate_uncertain(self) -> None:
         assert estimate_error(self.figures(1500, 0.1)["class.offered"]) > estimate_error(
