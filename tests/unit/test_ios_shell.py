@@ -261,7 +261,7 @@ def test_help_lists_commands_after_do() -> None:
     text = type_lines(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
     assert "  do  " in text.split("(config)#?")[1]
     assert "(config)#do?\ndo  dot11  dot1x  \n" in text
-    words = "decnet  default  default-value  define  dial-peer  dialer-list  dlsw  do  dot11  dot1x  dspfarm"
+    words = "decnet  default  default-value  define  dial-peer  dialer-list  dlsw  do  dot11  dot1x  dspfarm  dspu"
     assert f"d?\n{words}  \n" in text
     assert "(config-if)#de?\ndecnet  default  delay  description  \n" in text
 
