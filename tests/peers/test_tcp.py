@@ -218,7 +218,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
     ]
     gone = [metric for each in results for metric in each.remaining() if not ns3_causes.remains(each.nearby[metric])]
     twice = [
-        f"path {number}: {100 * each.repeated.theirs:.1f} % ({round(100 * each.repeated.ours, 1) + 0.0:.1f} % in the simulator)"
+        f"path {number}: {100 * each.repeated.theirs:.1f} % ({100 * abs(each.repeated.ours):.1f} % in the simulator)"
         for number, each in enumerate(results, 1)
         if "goodput_bps" in each.remaining()
     ]

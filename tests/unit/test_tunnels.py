@@ -253,7 +253,7 @@ def test_headers_of_unknown_length_are_noted_at_the_tunnel_and_its_port(mode: st
 
 
 def test_tunnel_notes_include_the_bytes_of_overhead_accounting() -> None:
-    plain = text_of(below=True)
+    plain = tunnel_configuration(below=True)
     counted = plain.replace("shape average 2000000", "shape average 2000000 account user-defined 28")
     notes = [answer_policy(each).policies[0].tunnel_notes[1] for each in (plain, counted)]
     assert [note.partition(":")[0] for note in notes] == [

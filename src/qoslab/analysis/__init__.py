@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from qoslab.analysis.run_analysis import analyse as analyse
     from qoslab.analysis.run_analysis import stopping_reason as stopping_reason
 
-_MODULES = {"Outcome": "run_analysis", "Readings": "readings", "analyse": "run_analysis", "stopping_reason": "run_analysis"}
+_MODULES = {
+    "Outcome": "run_analysis",
+    "Readings": "readings",
+    "analyse": "run_analysis",
+    "stopping_reason": "run_analysis",
+}
 """Module of each name."""
 __getattr__ = lazy_imports(__name__, _MODULES)

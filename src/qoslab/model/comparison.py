@@ -311,10 +311,10 @@ class NoteFigure:
     @classmethod
     def in_text(cls, text: str) -> tuple[NoteFigure, ...]:
         """Return each value of a text once."""
-        return tuple(dict.fromkeys(map(cls.of, NOTE_FIGURE.finditer(text))))
+        return tuple(dict.fromkeys(map(cls.from_match, NOTE_FIGURE.finditer(text))))
 
     @classmethod
-    def of(cls, match: re.Match[str]) -> NoteFigure:
+    def from_match(cls, match: re.Match[str]) -> NoteFigure:
         """Parse a match of `NOTE_FIGURE`: `{cost interface.drops where policer = large, connections = 5}`."""
         metric, _, where = match["what"].partition(" where ")
         pairs = (part.partition("=") for part in where.split(",") if part.strip())

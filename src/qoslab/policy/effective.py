@@ -156,7 +156,7 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     here = _PolicyPosition(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
     shaped = [each.shape.rate for each in context.made if each.shape is not None and len(each.path) == 1]
-    added = next((_added(each.shape) for each in policy.classes if each.shape is not None), 0)
+    added = next((_uncounted_header_bytes(each.shape) for each in policy.classes if each.shape is not None), 0)
     return PolicyValues(
         at.policy,
         at.name,

@@ -51,7 +51,7 @@ def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
 
 def rate_of(amount: Amount, base: Rate) -> Rate:
     """Return the rate of a shaper or policer; percentages are of `base`."""
-    return base.times(amount.number / 100) if amount.unit == "percent" else Rate(float(amount.number))
+    return base.multiplied_by(amount.number / 100) if amount.unit == "percent" else Rate(float(amount.number))
 
 
 def reference_rate(each: PolicyClass, base: Rate, guaranteed: Rate) -> Rate:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qoslab.results.cell_files import CellFiles as CellFiles
     from qoslab.results.folder import RunFolder as RunFolder
     from qoslab.results.folder import find_run as find_run
-    from qoslab.results.folder import find_unfinished as find_unfinished
+    from qoslab.results.folder import find_run_to_resume as find_run_to_resume
     from qoslab.results.folder import runs as runs
     from qoslab.results.records import Attempt as Attempt
     from qoslab.results.records import CaptureRecord as CaptureRecord

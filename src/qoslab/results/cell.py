@@ -115,7 +115,7 @@ class Cell(CellIdentified):
 
     def coming_counters(self) -> Path:
         """Return the folder of incoming counters, with a file for each router; whatever writes there creates it."""
-        return (self.coming / "counters").resolve()
+        return (self.incoming_folder / "counters").resolve()
 
     def remove_incoming(self) -> None:
         """Remove the incoming data, since its files have been written as a whole."""

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qoslab.analysis.limiter_inference.bucket import FEWEST, MOST_UNEXPLAINED, Bucket, Interval, infer_bucket, missing_bytes
+from qoslab.analysis.limiter_inference.bucket import (
+    FEWEST,
+    MOST_UNEXPLAINED,
+    Bucket,
+    Interval,
+    infer_bucket,
+    missing_bytes,
+)
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.packet_matching import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
@@ -321,7 +328,14 @@ def _limiter_from_releases(releases: Releases, counted: Counted, joined: Joined,
         sent, all_after = _sent_ratio(in_s, out_s - least, size, nearly_full)
         rate, queue = replace(rate, high=rate.high * sent), None if all_after else queue
     return Limiter(
-        kind, counted, rate, releases.burst_bytes, releases.interval_s, queue, _max_packets_ahead(packets, lost, least), unexplained
+        kind,
+        counted,
+        rate,
+        releases.burst_bytes,
+        releases.interval_s,
+        queue,
+        _max_packets_ahead(packets, lost, least),
+        unexplained,
     )
 
 

@@ -32,7 +32,12 @@ from qoslab.system import program_formats
 async def _show_version(session: ExecSession, args: Args) -> str:
     router = session.environment
     return show_version(
-        router.device, router.chassis, router.software, now=router.now(), booted=router.booted, reloaded=router.reloaded
+        router.device,
+        router.chassis,
+        router.software,
+        now=router.current_time(),
+        booted=router.boot_time,
+        reloaded=router.was_reloaded,
     )
 
 

@@ -79,7 +79,7 @@ class ClusterRunner:
             with self._open() as workers:
                 while more() and not self._interrupted.is_set():
                     workers.check_workers()
-                    while workers.room and (task := self._lease()) is not None:
+                    while workers.has_room and (task := self._lease()) is not None:
                         workers.submit(task, self._local_cell(task))
                     for task, record, files in workers.finished_cells(WAIT_S):
                         self._save_cell(task, record, files)
