@@ -237,7 +237,7 @@ def test_failed_worker_of_this_machine_leaves_no_draft(tmp_path: Path, monkeypat
     monkeypatch.setattr(cluster_worker, "_thread_worker", lambda lab: (Worker(), tmp_path))
     fake = FakeRun(tmp_path, 1, TWO_CELLS)
     task = make_task(fake.plan.cells[0], {})
-    cell = fake.folder.cell_of(task.identity, 1)
+    cell = fake.folder.cell_folder(task.identity, 1)
     assert "the disk is full" in cluster_worker.run_cell(serialise_task(task, cell))["error"]
     assert not cell.draft.exists()
 

@@ -391,7 +391,7 @@ SHAPING = " frame-relay traffic-shaping\n"
 def test_frame_relay_cir_is_the_line_rate_of_a_shaped_circuit(lines: str, shaping: str, line: str, base: str) -> None:
     (found,) = answer_policy(CIRCUIT.format(lines=lines, shaping=shaping)).policies
     assert (str(found.line), str(found.base)) == (line, base)
-    assert str(found.classes[0].guaranteed) == str(found.base.times(0.25))
+    assert str(found.classes[0].guaranteed) == str(found.base.multiplied_by(0.25))
 
 
 def test_circuit_is_tried_at_its_cir() -> None:

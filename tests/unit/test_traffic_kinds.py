@@ -221,7 +221,7 @@ def test_simulation_and_hosts_start_users_by_the_same_draw(tmp_path: Path) -> No
     address = IPv4Address("127.0.0.1")
     for flow, simulated in zip(experiment.traffic, scenario["flows"], strict=True):
         ends = Endpoints(address, address, 5002, seed=flow_seed(experiment.seed, 1, flow.name))
-        commands = Flood().commands(flow, experiment.duration_of(experiment.arms[0], flow), ends, "cubic")
+        commands = Flood().commands(flow, experiment.flow_duration(experiment.arms[0], flow), ends, "cubic")
         options = dict(itertools.pairwise(commands.client))
         assert int(options["--seed"]) == simulated["seed"]
         assert round(float(options["--spread"]) * 10**9) == simulated["spread_ns"] > 0
