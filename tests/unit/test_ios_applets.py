@@ -43,7 +43,7 @@ def test_last_of_several_untagged_events_counts() -> None:
 
 def test_waiting_applets_are_listed() -> None:
     made = router()
-    made.registered = {"back": made.moment}
+    made.applet_registrations = {"back": made.moment}
     printed = type_lines(made, "terminal length 0\rshow event manager policy registered\r").split("registered\n")[1]
     assert printed.splitlines()[:5] == [
         "No.  Class     Type    Event Type          Trap  Time Registered           Name",

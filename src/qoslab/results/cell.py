@@ -114,7 +114,7 @@ class Cell(CellIdentified):
         append(self.incoming_folder / "readings" / f"{device}.jsonl", line)
 
     def coming_counters(self) -> Path:
-        """Return the folder of incoming counters, with a file for each router; whatever writes there creates it."""
+        """Return the folder of incoming counters, with a file for each router; the first write creates it."""
         return (self.incoming_folder / "counters").resolve()
 
     def remove_incoming(self) -> None:

@@ -23,7 +23,7 @@ RESULT_DEFINING_PACKAGES = frozenset(
         "counter_files",
         "kernel_counters",
         "class_lines",
-        "observed",
+        "show_policy_rows",
         "raw",
         "show_readings",
         "tree_counters",
