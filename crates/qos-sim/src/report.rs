@@ -53,6 +53,14 @@ pub struct FlowReport {
     pub delay: Option<DelayReport>,
     /// TCP with a rate or gap: time of the writes of all streams, from the write to the arrival of its last byte.
     pub writes: Option<DelayReport>,
+    /// TCP with a rate or gap: writes whose last byte has not arrived, which `writes` excludes; omitted if zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unfinished_writes: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde calls it with a reference
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Times in nanoseconds. Percentiles are at most 1/64 too high.

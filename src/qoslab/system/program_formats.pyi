@@ -367,6 +367,7 @@ class FlowReport(TypedDict):
     delay: DelayReport | None
     intervals: list[IntervalReport]
     streams: list[StreamReport]
+    unfinished_writes: NotRequired[int]
     writes: DelayReport | None
 
 class FlowsCounters(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Literal, cast
 
 from qoslab.model.traffic_kinds import IP_AND_UDP
@@ -24,6 +25,40 @@ class Delays:
     p50_ms: float
     p99_ms: float
     max_ms: float
+
+
+@dataclass(frozen=True)
+class PageTimes:
+    """Times of pages or answers over TCP, from the write to the arrival of the last byte.
+
+    A page that was unfinished at the end counts as longer than all others: a value is None if it is such a page's.
+    """
+
+    finished: int
+    unfinished: int
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+
+    @classmethod
+    def of_flow(cls, flow: program_formats.FlowReport) -> PageTimes | None:
+        """Return the times of a flow; None without a page."""
+        finished = flow["writes"]["packets"] if flow["writes"] else 0
+        unfinished = flow.get("unfinished_writes", 0)
+        total = finished + unfinished
+        if not total:
+            return None
+        histogram = flow["writes"]["histogram"] if flow["writes"] else []
+
+        def quantile_ms(percent: int) -> float | None:
+            rank, counted = ceil(total * percent / 100), 0
+            for time_ns, count in histogram:
+                counted += count
+                if counted >= rank:
+                    return float(time_ns / 1e6)
+            return None
+
+        return cls(finished, unfinished, quantile_ms(50), quantile_ms(99), quantile_ms(100))
 
 
 @dataclass(frozen=True)
@@ -56,8 +91,8 @@ class KindResult:
     voice: VoiceScore | None
     voice_assumed: bool
     """True if the score is based on assumed values of the codec."""
-    pages: Delays | None
-    """TCP with pauses: time from a write to the arrival of its last byte."""
+    pages: PageTimes | None
+    """Only for TCP with pauses."""
     histogram: tuple[tuple[int, int], ...] = field(repr=False, default=())
     """Delays in nanoseconds, each with its number of packets."""
 
@@ -222,7 +257,7 @@ def _kind_result(
         jitter_ms=max(jitters, default=None),
         voice=None if kind.codec is None else best_voice_score(kind.codec, histogram, datagrams),
         voice_assumed=kind.codec is not None and kind.codec.assumed,
-        pages=_delay_summary(flow["writes"]) if kind.sizes else None,
+        pages=PageTimes.of_flow(flow) if kind.sizes else None,
         histogram=histogram,
     )
 

@@ -187,7 +187,11 @@ def _legend_lines(trial: PolicyTrial) -> Iterator[str]:
     if trial.two_way:
         yield f"out: traffic that leaves through {trial.interface}; in: traffic that arrives there."
     kinds = trial.variants[0].kinds
-    page = "; for TCP, median time until a page or answer is complete" if any(each.pages for each in kinds) else ""
+    page = (
+        "; for TCP, median time until a page or answer is complete, - if half of them were not"
+        if any(each.pages for each in kinds)
+        else ""
+    )
     yield f"Traffic: rates of IP packets for UDP, of payload for TCP. time: jitter (RFC 3550){page}."
     if any(each.voice for each in kinds):
         yield "R and MOS: ITU-T G.107 with the best playout buffer; R above 80: users are satisfied (G.109)."

@@ -26,6 +26,7 @@ impl Traffic {
             delays.add(&stream.delays);
             if let Kind::Tcp(number) = stream.kind {
                 writes.add(self.transfers[number].write_times());
+                report.unfinished_writes += self.transfers[number].unfinished_writes();
             }
         }
         (report.delay, report.writes) = (delays.report(true), writes.report(true));

@@ -253,6 +253,11 @@ impl Transfer {
         &self.write_times
     }
 
+    /// Number of writes whose last byte has not arrived.
+    pub fn unfinished_writes(&self) -> u64 {
+        self.writing.len() as u64
+    }
+
     fn offer(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
         if let Some(client) = &mut self.ends[0] {
             client.offer(now, bytes, out);

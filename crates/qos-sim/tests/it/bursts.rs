@@ -83,6 +83,16 @@ fn a_write_over_tcp_takes_its_time_on_the_line_at_least() {
 }
 
 #[test]
+fn writes_that_do_not_arrive_in_full_are_counted_apart() {
+    let mut scenario = dumbbell(10_000_000, 0);
+    scenario["flows"] = json!([{"name": "pages", "protocol": "tcp", "source": "client", "destination": "server",
+        "port": 80, "duration_ns": 5 * SECOND, "gap_ns": SECOND, "payload_bytes": 1_400_000}]);
+    let report = run(&scenario);
+    let finished = report.flows["pages"].writes.as_ref().unwrap().packets;
+    assert_eq!((finished, report.flows["pages"].unfinished_writes), (4, 1));
+}
+
+#[test]
 fn inconsistent_burst_source_is_refused() {
     for (more, expected) in [
         (json!({"frames": [9], "gap_ns": null, "rate_bps": 1000}), "flows[0].frames: found frames without gap_ns"),
