@@ -439,7 +439,7 @@ def test_ordinary_user_can_run_a_lab(name: str) -> None:
     program = (
         "import sys,os;from labs import *\n"
         "with Lab.up(TWO_HOSTS, name=sys.argv[1]) as lab:\n"
-        "    traces = Traces(lab)\n"
+        "    traces = LabTraces(lab)\n"
         "    print(os.geteuid(), ping(lab, 'client', '10.1.0.2'), Lab.find(sys.argv[1]).is_alive())\n"
         "traces.wait_until_gone()\n"
     )

@@ -48,7 +48,7 @@ from qoslab.model.units import Duration
 
 inventory, topology, pushed = Path(sys.argv[1]), Topology.model_validate_json(sys.argv[2]), sys.argv[3]
 read_inventory(inventory)
-state = RestoreState.of(inventory)
+state = RestoreState.for_inventory(inventory)
 state.begin(inventory=inventory, run=Path("runs/a"), topology=topology)
 session = AnsibleSession(inventory, before=state.folder)
 session.start()
