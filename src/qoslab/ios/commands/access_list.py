@@ -252,12 +252,10 @@ def add_line(present: AccessList, line: AccessEntry | Remark, number: int | None
         same = present.lines[bisect_left(present.numbers, number) : at]
         if any(isinstance(each, AccessEntry) for each in same):
             raise RejectedError(DUPLICATE_SEQUENCE)
-    # Long lists are mostly extended at their end, by one copy.
-    end = at == len(present.lines)
     extended = replace(
         present,
-        lines=(*present.lines, line) if end else (*present.lines[:at], line, *present.lines[at:]),
-        numbers=(*present.numbers, number) if end else (*present.numbers[:at], number, *present.numbers[at:]),
+        lines=(*present.lines[:at], line, *present.lines[at:]),
+        numbers=(*present.numbers[:at], number, *present.numbers[at:]),
     )
     known.add(line)
     _latest = extended, known
