@@ -117,9 +117,8 @@ def _trial_findings(device: Device, edge: TrialEdge, found: TrialOutcome) -> Ite
         if kind.voice is not None and kind.voice.loss_percent > 1:
             yield f"{kind.name}: {kind.voice.loss_percent:.1f} % of the packets are lost or arrive too late"
         pages = kind.pages
-        if pages is not None and pages.unfinished > UNFINISHED_SHARE * (pages.finished + pages.unfinished):
-            total = pages.finished + pages.unfinished
-            yield f"{kind.name}: {pages.unfinished} of {total} pages or answers were unfinished at the end"
+        if pages is not None and pages.unfinished > UNFINISHED_SHARE * pages.total:
+            yield f"{kind.name}: {pages.unfinished} of {pages.total} pages or answers were unfinished at the end"
 
 
 UNFINISHED_SHARE = 0.1

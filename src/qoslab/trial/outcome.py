@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Literal, cast
 
 from qoslab.model.traffic_kinds import IP_AND_UDP
@@ -40,25 +39,23 @@ class PageTimes:
     p99_ms: float | None
     max_ms: float | None
 
+    @property
+    def total(self) -> int:
+        """Number of pages that began."""
+        return self.finished + self.unfinished
+
     @classmethod
     def of_flow(cls, flow: program_formats.FlowReport) -> PageTimes | None:
         """Return the times of a flow; None without a page."""
-        finished = flow["writes"]["packets"] if flow["writes"] else 0
-        unfinished = flow.get("unfinished_writes", 0)
+        writes, unfinished = flow["writes"], flow.get("unfinished_writes", 0)
+        finished = writes["packets"] if writes else 0
         total = finished + unfinished
-        if not total:
-            return None
-        histogram = flow["writes"]["histogram"] if flow["writes"] else []
 
         def quantile_ms(percent: int) -> float | None:
-            rank, counted = ceil(total * percent / 100), 0
-            for time_ns, count in histogram:
-                counted += count
-                if counted >= rank:
-                    return float(time_ns / 1e6)
-            return None
+            rank = total * percent / 100
+            return _sorted_quantile(writes["histogram"], rank) if writes and rank <= finished else None
 
-        return cls(finished, unfinished, quantile_ms(50), quantile_ms(99), quantile_ms(100))
+        return cls(finished, unfinished, quantile_ms(50), quantile_ms(99), quantile_ms(100)) if total else None
 
 
 @dataclass(frozen=True)
@@ -306,7 +303,8 @@ def merge_delays(kinds: Sequence[KindResult]) -> Delays | None:
     return Delays(_sorted_quantile(ordered, 0.5 * total), _sorted_quantile(ordered, 0.99 * total), ordered[-1][0] / 1e6)
 
 
-def _sorted_quantile(ordered: Sequence[tuple[int, int]], rank: float) -> float:
+def _sorted_quantile(ordered: Sequence[Sequence[int]], rank: float) -> float:
+    """Return the value of a rank in milliseconds, from values in nanoseconds with their numbers."""
     below = 0
     for delay, packets in ordered:
         below += packets

@@ -188,7 +188,7 @@ def _legend_lines(trial: PolicyTrial) -> Iterator[str]:
         yield f"out: traffic that leaves through {trial.interface}; in: traffic that arrives there."
     kinds = trial.variants[0].kinds
     page = (
-        "; for TCP, median time until a page or answer is complete, - if half of them were not"
+        "; for TCP, median time until a page or answer is complete, - if more than half were unfinished at the end"
         if any(each.pages for each in kinds)
         else ""
     )
