@@ -40,7 +40,7 @@ def die_once(task: dict[str, Any]) -> dict[str, Any]:
 
 def print_output(task: dict[str, Any]) -> dict[str, Any]:
     """Show progress to watchers; kill the worker in the first attempt."""
-    counters = Path(task["coming"]) / "counters"
+    counters = Path(task["cell"]) / "coming" / "counters"
     counters.mkdir(parents=True)
     (counters / "R1.jsonl").write_text("{}\n")
     return die_once(task)
@@ -48,7 +48,7 @@ def print_output(task: dict[str, Any]) -> dict[str, Any]:
 
 def print_and_wait(task: dict[str, Any]) -> dict[str, Any]:
     """Return the output of a cell that runs until it is cancelled."""
-    Path(task["coming"]).mkdir(parents=True)
+    Path(task["cell"], "coming").mkdir(parents=True)
     return wait_for_end(task)
 
 

@@ -85,8 +85,9 @@ class ClusterRunner:
                         self._save_cell(task, record, files)
         finally:
             # Cells that were given up have left nothing else.
-            for folder in (folder for cell in self._begun.values() for folder in (cell.path, cell.draft)):
-                shutil.rmtree(folder, ignore_errors=True)
+            for cell in self._begun.values():
+                shutil.rmtree(cell.path, ignore_errors=True)
+                shutil.rmtree(cell.draft, ignore_errors=True)
 
     def _open(self) -> AbstractContextManager[WorkerPool]:
         if self._address == LOCAL:

@@ -53,8 +53,7 @@ def serialise_task(task: CellTask, cell: Cell | None = None) -> dict[str, Any]:
         "key": task.key,
         "lab": task.lab,
         "demand": dataclasses.asdict(task.demand),
-        "draft": None if cell is None else str(cell.draft.resolve()),
-        "coming": None if cell is None else str(cell.incoming_folder.resolve()),
+        "cell": None if cell is None else str(cell.path.resolve()),
     }
 
 

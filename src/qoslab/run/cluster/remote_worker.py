@@ -18,7 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qoslab.results import Cell
     from qoslab.run.scratch import Scratch
+    from qoslab.schema import CellIdentity
 
 _LABS = threading.local()
 _OPEN: list[Any] = []
@@ -38,9 +40,9 @@ def worker_version() -> str:
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.serialise_task`.
 
-    Return `record` (`cell.json`) and `files`: the cell's folder as a zip archive, or None if the task names a draft on
-    this machine. If the worker has another version, other sources or programs, return `version`; if the user has to fix
-    an error, return `error`.
+    Return `record` (`cell.json`) and `files`: the cell's folder as a zip archive, or None if the task names a cell on
+    this machine, whose draft it wrote. If the worker has another version, other sources or programs, return `version`;
+    if the user has to fix an error, return `error`.
     """
     from qoslab.lab_kinds import lab_kind
     from qoslab.run.identity import software_line
@@ -52,7 +54,6 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     from qoslab.model.experiment import Experiment
     from qoslab.model.instants import MeasurementDemand
     from qoslab.model.matrix import as_values
-    from qoslab.results import Cell
     from qoslab.run.task import CellTask
     from qoslab.schema import CellIdentity
 
@@ -62,13 +63,11 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     local_task = CellTask(
         identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"], demand=demand
     )
-    coming = None if task["coming"] is None else Path(task["coming"])
     try:
         worker, place = _thread_worker(local_task.lab)
-        with _cell_folder(task["draft"], place) as folder:
-            cell = Cell(folder, identity, task["attempt"], coming=coming, sent=True)
+        with _cell_to_write(task, identity, place) as cell:
             record = worker.run(local_task, cell)
-            return {"record": record.model_dump_json(), "files": None if task["draft"] else _pack_folder(folder)}
+            return {"record": record.model_dump_json(), "files": None if task["cell"] else _pack_folder(cell.path)}
     except UserError as error:
         _forget()
         return {"error": [error.message, error.hint]}
@@ -79,18 +78,24 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _cell_folder(draft: str | None, place: Path) -> Iterator[Path]:
-    """Yield the folder of a cell: a draft, which is removed if the block fails, or a temporary folder in `place`."""
-    if draft is None:
+def _cell_to_write(task: dict[str, Any], identity: CellIdentity, place: Path) -> Iterator[Cell]:
+    """Yield the draft of the run's cell, which is removed if the block fails, or a cell in a temporary folder in
+    `place`.
+    """
+    from qoslab.results import Cell
+
+    attempt = task["attempt"]
+    if task["cell"] is None:
         with TemporaryDirectory(prefix="cell-", dir=place, ignore_cleanup_errors=True) as name:
-            yield Path(name, "cell")
+            yield Cell(Path(name, "cell"), identity, attempt, sent=True)
         return
+    saved = Cell(Path(task["cell"]), identity, attempt)
     # Left by a worker or a run that was killed.
-    shutil.rmtree(draft, ignore_errors=True)
+    shutil.rmtree(saved.draft, ignore_errors=True)
     try:
-        yield Path(draft)
+        yield Cell(saved.draft, identity, attempt, coming=saved.incoming_folder, sent=True)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(saved.draft, ignore_errors=True)
         raise
 
 
