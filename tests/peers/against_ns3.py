@@ -96,6 +96,11 @@ class Interval:
     def contains_zero(self) -> bool:
         return abs(self.difference) <= self.half_width
 
+    @property
+    def is_finding(self) -> bool:
+        """True if the difference is at least `MIN_LISTED_DIFFERENCE`, and zero outside its interval."""
+        return not self.contains_zero and abs(self.difference) >= MIN_LISTED_DIFFERENCE * self.theirs
+
 
 def random_path(random: Random, number: int) -> PathCase:
     """Return a path of 1 to 20 Mb/s with a queue of 0.4 to 2 times its bandwidth-delay product."""
@@ -272,12 +277,7 @@ class PathResult:
 
     def findings(self, peer: str) -> list[str]:
         """Return the metrics with a difference from `MIN_LISTED_DIFFERENCE` on, and zero outside their interval."""
-        differences = {metric: self.against(peer, metric) for metric in METRICS}
-        return [
-            metric
-            for metric, found in differences.items()
-            if not found.contains_zero and abs(found.difference) >= MIN_LISTED_DIFFERENCE * found.theirs
-        ]
+        return [metric for metric in METRICS if self.against(peer, metric).is_finding]
 
 
 def confidence_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:

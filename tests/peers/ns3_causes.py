@@ -9,7 +9,6 @@ from random import Random
 
 from against_ns3 import (
     METRICS,
-    MIN_LISTED_DIFFERENCE,
     PATHS,
     SEED,
     Interval,
@@ -57,7 +56,7 @@ class Causes:
 
     def remaining(self) -> list[str]:
         """Return the metrics with a difference of at least `MIN_LISTED_DIFFERENCE` from ns-3 with all mechanisms."""
-        return [metric for metric, found in self.like_linux.items() if remains(found)]
+        return [metric for metric, found in self.like_linux.items() if found.is_finding]
 
 
 def differences(case: PathCase, like: Sequence[str]) -> dict[str, Interval]:
@@ -66,11 +65,6 @@ def differences(case: PathCase, like: Sequence[str]) -> dict[str, Interval]:
     theirs = [run_in_ns3(case, seed, like) for seed in SEEDS]
     compared = (*METRICS, "repeated")
     return {key: confidence_interval([run[key] for run in ours], [run[key] for run in theirs]) for key in compared}
-
-
-def remains(found: Interval) -> bool:
-    """Return whether a difference is outside its interval and at least `MIN_LISTED_DIFFERENCE`."""
-    return not found.contains_zero and abs(found.difference) >= MIN_LISTED_DIFFERENCE * found.theirs
 
 
 def nearby_differences(case: PathCase) -> dict[str, Interval]:
