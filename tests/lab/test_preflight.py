@@ -272,7 +272,7 @@ def test_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Path
     other = made.model_copy(
         update={"links": (*links, serial.model_copy(update={"framing": "hdlc", "rate": Rate(2_000_000)}))}
     )
-    with exposed_lab(tmp_path, "beside", other) as (lab, file):
+    with exposed_lab(tmp_path, "other", other) as (lab, file):
         running_configuration(lab, "R1", "policy-map Mine", "class class-default", "set dscp ef")
         running_configuration(lab, "R1", "interface Serial0/1/0", "service-policy output Mine")
         before = session(lab, "show running-config")
