@@ -518,6 +518,19 @@ def test_narrow_table_truncates_no_verdict(
     assert "1.787 to 22.251 kb/s" in row and "loose bounds" in row
 
 
+def test_expectation_of_an_invalid_run_is_printed_without_a_verdict(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = analyse(run)
+    outcome.comparison["verdict"] = "informative"
+    print_outcome(outcome, run, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line for line in lines if "metric" in line).split() == NARROW
+    row = next(line for line in lines if "police.bc" in line)
+    assert "31250 B" in row and "not valid" in row
+
+
 class TestLead:
     """Tests of the picture before the tables."""
 

@@ -35,6 +35,8 @@ _SAME_UNIT = re.compile(r"^(\S+) (\S+) to (\S+) \2$")
 """A range with the same unit at both ends."""
 MAX_NAMED_METRICS = 3
 """Maximum number of metrics listed with the reason for missing values."""
+_NOT_VALID = "not valid"
+"""Shown in place of the verdict on an expected value without a valid cell, as in the report."""
 
 _STYLE = {
     "within": "green",
@@ -42,6 +44,7 @@ _STYLE = {
     "impossible": "bold red",
     "undecided": "bold yellow",
     "not measured": "yellow",
+    _NOT_VALID: "yellow",
     "loose bounds": "dim green",
     "informative": "dim",
 }
@@ -133,7 +136,7 @@ def _comparison_table(comparison: pd.DataFrame, found: str, width: int) -> Table
     """
     rows = comparison.to_dict("records")
     # Without expectations there is no verdict; without a publication its columns would be empty.
-    judged = not (comparison["verdict"] == INFORMATIVE).all()
+    judged = bool((comparison["tolerance"] != "").any())
     published = width >= MIN_COLUMNS_FOR_PUBLISHED and not comparison["published"].isna().all()
     predicted = width >= MIN_COLUMNS_FOR_ALL and not comparison["predicted"].isna().all()
     numbers = [found, *(["published", "difference"] if published else []), *(["predicted"] if predicted else [])]
@@ -155,15 +158,19 @@ def _comparison_table(comparison: pd.DataFrame, found: str, width: int) -> Table
         cells = {
             found: (_row_value(row, "measured") or "not measured") + _interval_text(row) + _pair_count(row),
             "expected": _SAME_UNIT.sub(r"\1 to \3 \2", row["tolerance"]),
-            "verdict": row["verdict"],
+            "verdict": _verdict(row),
             "published": _row_value(row, "published"),
             "difference": _difference_text(row["published"], row["measured"]),
             "predicted": _row_value(row, "predicted"),
             "reproduction": row["reproduction"],
         }
         metric = "  " + row["metric"] + (f" ({row['where']})" if row["where"] else "")
-        _add_row(table, metric, *(cells[name] for name in names), style=_STYLE[row["verdict"]] if judged else "")
+        _add_row(table, metric, *(cells[name] for name in names), style=_STYLE[cells["verdict"]] if judged else "")
     return table
+
+
+def _verdict(row: Mapping[Any, Any]) -> str:
+    return _NOT_VALID if row["tolerance"] and row["verdict"] == INFORMATIVE else row["verdict"]
 
 
 def _row_value(row: Mapping[Any, Any], key: str) -> str:
@@ -201,13 +208,13 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
         cells = {
             "": each["each"],
             found: measured + _interval_text(each),
-            "verdict": each["verdict"],
+            "verdict": _verdict(each),
             "cells": cell_count_text(each),
             "difference": _difference_text(each["published"], each["value"]),
             "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
             "reproduction": each["reproduction"] or "",
         }
-        _add_row(table, *(cells[name] for name in names), style=_STYLE[each["verdict"]])
+        _add_row(table, *(cells[name] for name in names), style=_STYLE[cells["verdict"]])
     console.print(table)
 
 
