@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,18 @@ FORMS = {
         f"R1(config)#{line.strip()}\nR1(config)#" + ("exit\nR1(config)#" if line.startswith(" ip address 10") else "")
         for line in LINES
     ),
+    "carriage returns alone": EDGE.replace("\n", "\r"),
+    "mail with an answer": "Hi,\n\nyou wrote:\n" + "\n".join(f"> {line}" for line in LINES) + "\n\nAny idea?\n",
+    "table and difference": "\n".join(f"| + {line}" for line in LINES),
+    "indented below a sentence": "My router:\n\n" + "\n".join(f"    {line}" for line in LINES) + "\n\nThanks\n",
+    "capital letters of a word processor": "\n".join(
+        re.sub(r"^( *)([a-z])", lambda found: found[1] + found[2].upper(), line) for line in LINES
+    ),
+    "show tech-support": (
+        "------------------ show clock ------------------\n\n10:00:00.000 UTC Mon Mar 1 2021\n\n"
+        f"------------------ show running-config ------------------\n\n\nBuilding configuration...\n\n{EDGE}\n"
+        "------------------ show stacks ------------------\n\nMinimum process stacks:\n interface Tunnel7\n"
+    ),
     "banner of another system": EDGE.replace("hostname R1", "hostname R1\nbanner motd ^C\nfeature x\nsystem {\n^C"),
 }
 OTHERS = {
@@ -89,6 +102,26 @@ def test_configuration_of_another_system_is_identified(
     assert main([command, str(tmp_path / "in.txt")]) == ExitStatus.USER_MISTAKE
     message = capsys.readouterr().err.splitlines()[0]
     assert system in message and "expected" in message
+
+
+def test_lines_typed_at_the_prompt_before_the_configuration_are_no_router(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(f"enable\nPassword: \nR1#terminal length 0\nR1#show run\n{EDGE}\nR1#exit\n")
+    found = import_routers([tmp_path / "in.txt"], tmp_path / "to", ImportChoices())
+    assert list(found.network.routers) == ["R1"]
+
+
+def test_utf16_without_a_byte_order_mark_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_bytes(EDGE.encode("utf-16-le"))
+    assert main(["policy", str(tmp_path / "in.txt")]) == ExitStatus.WITHIN
+    assert "policy-map WAN" in capsys.readouterr().out
+
+
+def test_global_command_without_indentation_ends_a_class() -> None:
+    plain = "\n".join(line.strip() for line in LINES).replace(
+        "interface GigabitEthernet0/0/0\n",
+        "crypto keyring KEYS\npre-shared-key address 0.0.0.0 key x\ninterface GigabitEthernet0/0/0\n",
+    )
+    assert not answer_policy(plain).ignored
 
 
 @pytest.mark.parametrize("model", SWITCHES)

@@ -33,9 +33,11 @@ def read_pasted(name: str) -> str:
         raise UserError(f"{name}: {error.strerror}") from error
     if len(data) > LARGEST:
         raise UserError(f"{name}: found more than {LARGEST} bytes, expected a configuration")
-    if b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(f"{name}: found binary data, expected a configuration")
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    if encoding == "utf-8" and b"\0" in data:
+        if data[1:2000:2].strip(b"\0") or data[:2000:2].count(0):
+            raise UserError(f"{name}: found binary data, expected a configuration")
+        encoding = "utf-16-le"
     return data.decode(encoding, errors="replace")
 
 

@@ -47,6 +47,19 @@ _DIRECTION = re.compile(r"^( *(?:no )?)(?:service-policy|service-pol|serv) (in|o
 _WIDTHS = (80, 132)
 """Columns at which terminals wrap a line."""
 
+_CAPITAL = re.compile(rf"^( *(?:no )?)((?=[A-Z])(?i:{_COMMANDS}|hostname|version))(?= \S)(?! \w+ ?:)")
+"""First word of a command with a capital letter, as a word processor writes it; not `Service-policy output: NAME`."""
+_QUOTES = (">", "|", "+")
+"""Marks before each line of a quotation, of a table and of a difference."""
+_SECTION = re.compile(r"^ *-{5,} *(sh(?:ow)? .*?) *-{5,} *$", re.IGNORECASE)
+"""Heading in the output of `show tech-support`."""
+_CONFIGURATION_SECTION = re.compile(r"sh(?:ow)? run|$", re.IGNORECASE)
+_OUTERMOST = re.compile(
+    r"^ *(?:hostname|version|interface|class-map|policy-map|router (?:bgp|ospf|eigrp|rip)|ip (?:route|access-list)"
+    r"|line (?:con|vty)) \S"
+)
+"""Lines that begin at the left margin of a configuration."""
+
 _CIRCUIT = re.compile(r"^( *(?:no )?pvc) +[^/ ]+ +(?=\d+/\d+ *$)")
 """Circuit with a name, which no other line refers to."""
 
@@ -58,13 +71,34 @@ def configuration_text(pasted: str) -> str:
 
 def extract_commands(shown: list[str]) -> str:
     """Return the configuration in the lines of a terminal, without banners."""
+    shown = _blank_other_sections(shown)
     lines = [_expand_abbreviations(_strip_prompt(line)) for line in shown]
-    return "\n".join(_dedent(_join_wrapped_lines(lines))) + "\n"
+    return "\n".join(dedent_lines(_join_wrapped_lines(lines))) + "\n"
+
+
+def section_command(line: str) -> str | None:
+    """Return the command in a heading of `show tech-support`; None for another line."""
+    found = _SECTION.match(line)
+    return None if found is None else found[1]
+
+
+def _blank_other_sections(lines: list[str]) -> list[str]:
+    """Empty the sections of `show tech-support` without a configuration."""
+    heads = [section_command(line) for line in lines]
+    if not any(head is not None and _CONFIGURATION_SECTION.match(head) for head in heads):
+        return lines
+    made, head = [], ""
+    for line, own in zip(lines, heads, strict=True):
+        head = head if own is None else own
+        made.append(line if own is None and _CONFIGURATION_SECTION.match(head) else "")
+    return made
 
 
 def terminal_lines(pasted: str) -> list[str]:
     """Return the lines that a terminal showed, with their prompts."""
     text = html.unescape(pasted) if "&nbsp;" in pasted else pasted
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r\r\n", "\n").translate(_TYPOGRAPHY)
     lines = [_strip_control_characters(line) for line in text.split("\n")]
     return _strip_line_numbers(_strip_timestamps(_strip_quote_marks(lines)))
@@ -100,9 +134,13 @@ def _apply_backspaces(line: str) -> str:
 
 
 def _strip_quote_marks(lines: list[str]) -> list[str]:
-    """Remove the marks of a quoted mail, if every line has them."""
-    while any(line.strip() for line in lines) and all(line.startswith(">") for line in lines if line.strip()):
-        lines = [re.sub(r"^> ?", "", line) for line in lines]
+    """Remove the marks of a quotation, if every line has them; `>` also if most lines have it."""
+    while written := [line for line in lines if line.strip()]:
+        mark = written[0][0] if written[0][0] in _QUOTES else ">"
+        marked = sum(line.startswith(mark) for line in written)
+        if marked < len(written) and (mark != ">" or marked * 2 < len(written)):
+            break
+        lines = [line[1:].removeprefix(" ") if line.startswith(mark) else line for line in lines]
     return lines
 
 
@@ -154,8 +192,9 @@ def _strip_prompt(line: str) -> str:
 
 def _expand_abbreviations(line: str) -> str:
     """Return a line with the most common abbreviations expanded: `int gi0/0`, `service-policy out NAME`; a circuit
-    loses its name, as in `pvc NAME 8/35`.
+    loses its name, as in `pvc NAME 8/35`, and a command its capital letter.
     """
+    line = _CAPITAL.sub(lambda found: found[1] + found[2].lower(), line)
     line = _CIRCUIT.sub(r"\1 ", _INTERFACE.sub(r"\1interface ", line))
     return _DIRECTION.sub(lambda found: f"{found[1]}service-policy {found[2]}put ", line)
 
@@ -176,8 +215,13 @@ def _join_wrapped_lines(lines: list[str]) -> list[str]:
     return made
 
 
-def _dedent(lines: list[str]) -> list[str]:
-    """Remove the blanks that all lines begin with."""
-    depths = [len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.lstrip().startswith("!")]
+def dedent_lines(lines: list[str]) -> list[str]:
+    """Remove the blanks that all lines of a configuration begin with; lines of other text may have fewer."""
+    outermost = [line for line in lines if _OUTERMOST.match(line)]
+    depths = [_depth(line) for line in outermost or lines if line.strip() and not line.lstrip().startswith("!")]
     least = min(depths, default=0)
     return [line[least:] if line[:least].strip() == "" else line.lstrip() for line in lines] if least else lines
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from qoslab.policy.pasted_text import CONFIGURATION_PROMPT, terminal_lines
+from qoslab.policy.pasted_text import CONFIGURATION_PROMPT, dedent_lines, section_command, terminal_lines
 
 Kind = Literal["configuration", "interfaces", "version", "policies", "routes", "other"]
 
@@ -40,7 +40,7 @@ _WEAK = re.compile(
 _POLICY_MARK = re.compile(r" +(?:Service-policy (?:input|output)|Policy-map) ?: ")
 _INTERFACE = re.compile(r" ?[A-Z][A-Za-z-]+ ?\d[\w/.:]*(?: ?: ?.*)?$")
 _CONFIGURATION = re.compile(
-    r"(?m)^ *(?:hostname|interface|policy-map|class-map|router (?:bgp|ospf|eigrp|rip)|ip (?:route|address|access-list))"
+    r"(?im)^ *(?:hostname|interface|policy-map|class-map|router (?:bgp|ospf|eigrp|rip)|ip (?:route|address|access-list))"
     r" \S"
 )
 _HOSTNAME = re.compile(r"^ ?hostname +(\S+)")
@@ -69,11 +69,14 @@ class RouterOutput:
 
 def split_outputs(file: str, pasted: str) -> list[RouterOutput]:
     """Return the outputs in a file, in order; empty if it has none."""
-    lines = [_strip_configuration_prompt(line) for line in terminal_lines(pasted)]
-    least = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    lines = [line[least:] for line in lines]
+    lines = dedent_lines([_strip_configuration_prompt(line) for line in terminal_lines(pasted)])
     found = _split_by_lines(file, lines)
     configured = _CONFIGURATION.search("\n".join(lines)) is not None
+    if configured:
+        # A line such as `enable` may be typed at a prompt and still look like the first one of a configuration.
+        for each in found:
+            if each.kind == "configuration" and not _CONFIGURATION.search(each.text):
+                each.kind = "other"
     if configured and all(each.kind == "other" for each in found):
         found = [RouterOutput(file, "configuration", "", list(enumerate(lines, 1)))]
     for each in found:
@@ -136,7 +139,9 @@ def _begins_output(current: RouterOutput | None, kind: Kind, *, ended: bool, wea
 
 
 def _split_prompt(line: str) -> tuple[str, str] | None:
-    """Return host and command of a line with a prompt."""
+    """Return host and command of a line with a prompt, or of a heading of `show tech-support`."""
+    if (section := section_command(line)) is not None:
+        return "", section
     found = _PROMPT.match(line)
     if found is None or "-" in found[2][:1]:
         return None

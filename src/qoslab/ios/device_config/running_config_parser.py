@@ -346,21 +346,27 @@ def read_typed_lines(reading: ConfigurationReading, text: str) -> None:
         outer = session.position
         reason = _execute_line(session, line, nested=False)
         if not reason:
-            lost = "" if not lost or session.position != Position("config") or _begins_block(line) else lost
+            if session.position != Position("config") or _begins_block(line):
+                lost = ""
             reading.executed.append(_executed_line(session, number, line))
         else:
             place = (block_name(lost),) if lost else session_place(outer)
+            if _begins_block(line, "" if lost else outer.mode):
+                session.position, lost, place = Position("config"), normalise_blanks(line), ()
             reading.unread.append(UnreadLine(place, normalise_blanks(line), reason, number=number))
-            if _begins_block(line):
-                session.position, lost = Position("config"), normalise_blanks(line)
         session.finished = False
 
 
-def _begins_block(line: str) -> bool:
-    """Return whether a line begins a block or is a global command, judging by its first word alone."""
+def _begins_block(line: str, mode: str = "") -> bool:
+    """Return whether a line begins a block or is a global command, judging by its first word alone.
+
+    A word of another mode decides nothing. With `mode`, the modes are that one and the modes above it.
+    """
     first = line.split()[0].lower()
-    inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
-    return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)
+    inner = ["interface", "policy-map", "policy-class", "class-map", "police", "line"]
+    if mode.startswith(("policy", "class-map")):
+        inner = [mode, "policy-map"]
+    return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(each) for each in inner)
 
 
 def _enter_line(session: ConfigSession, line: str) -> str:
