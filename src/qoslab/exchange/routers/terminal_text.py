@@ -40,8 +40,8 @@ _WEAK = re.compile(
 _POLICY_MARK = re.compile(r" +(?:Service-policy (?:input|output)|Policy-map) ?: ")
 _INTERFACE = re.compile(r" ?[A-Z][A-Za-z-]+ ?\d[\w/.:]*(?: ?: ?.*)?$")
 _CONFIGURATION = re.compile(
-    r"(?im)^ *(?:hostname|interface|policy-map|class-map|router (?:bgp|ospf|eigrp|rip)|ip (?:route|address|access-list))"
-    r" \S"
+    r"(?im)^ *(?:hostname|interface|policy-map|class-map|router (?:bgp|ospf|eigrp|rip)"
+    r"|ip (?:route|address|access-list)) \S"
 )
 _HOSTNAME = re.compile(r"^ ?hostname +(\S+)")
 
