@@ -46,6 +46,10 @@ from qoslab.ios.device_config.secret_lines import remove_secrets
         (" client 192.0.2.1 server-key HIDDEN", " client 192.0.2.1 server-key"),
         (" authentication mode hmac-sha-256 HIDDEN", " authentication mode hmac-sha-256"),
         (" domain-password HIDDEN", " domain-password"),
+        (" ospfv3 encryption ipsec spi 1001 esp null md5 0 HIDDEN", " ospfv3 encryption ipsec spi 1001"),
+        (" ipv6 ospf authentication ipsec spi 500 md5 HIDDEN", " ipv6 ospf authentication ipsec spi 500"),
+        (" encryption key 1 size 128bit 7 HIDDEN transmit-key", " encryption key 1 size 128bit 7"),
+        ("snmp mib community-map HIDDEN engineid 0001", "snmp mib community-map"),
         (" key HIDDEN", " key"),
         (" key 20391", " key"),
     ],
@@ -55,6 +59,10 @@ def test_secrets_are_removed(line: str, kept: str) -> None:
     assert remove_secrets(around.format(line)) == around.format(f"{kept} <removed>")
     # As a difference has it.
     assert remove_secrets(around.format(f"-{line}")) == around.format(f"-{kept} <removed>")
+
+
+def test_password_of_a_url_is_removed() -> None:
+    assert remove_secrets(" path ftp://lab:HIDDEN@192.0.2.1/r1") == " path ftp://lab:<removed>@192.0.2.1/r1"
 
 
 @pytest.mark.parametrize("block", ["tacacs server T", "radius server R", "crypto isakmp client configuration group G"])

@@ -27,6 +27,9 @@ _SECRET_KEYWORDS = (
     r"set session-key (?:in|out)bound (?:ah|esp)",
     r"key(?= [0-9] \S)",
     r"wpa-psk (?:ascii|hex)",
+    r"ipsec spi \d+",
+    r"encryption(?: mode \S+| vlan \d+)* key \d+ size \S+",
+    r"snmp mib community-map",
 )
 """Words before a secret, with an optional number for its form (`password 7 0822455D0A16`)."""
 _SECRET = re.compile(
@@ -35,6 +38,8 @@ _SECRET = re.compile(
 """Pattern of a secret; in a difference, + or - comes before the line."""
 _KEY = re.compile(r"([-+]?\s*key) (?!chain )\S.*")
 """Pattern of a server's or client group's key. In a key chain, `key` has a number, and the secret is below it."""
+_URL = re.compile(r"(://[^\s:/@]+:)[^\s@]+(?=@)")
+"""User and password of a URL, as in `path ftp://backup:PASSWORD@192.0.2.9/configs`."""
 _KEY_CHAIN = re.compile(r"[-+]?key chain ")
 
 
@@ -44,7 +49,7 @@ def remove_secrets(text: str) -> str:
     The commands are those of Cisco's IOS Security Command Reference and SNMP Command Reference; other secrets, such as
     one in a description, are not replaced.
     """
-    return _remove_keys(_SECRET.sub(rf"\1 {SECRET_REPLACEMENT}", text))
+    return _remove_keys(_URL.sub(rf"\1{SECRET_REPLACEMENT}", _SECRET.sub(rf"\1 {SECRET_REPLACEMENT}", text)))
 
 
 def _remove_keys(text: str) -> str:
