@@ -16,7 +16,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers import detect_format
 from qoslab.exchange.routers import ImportChoices, import_routers
 from qoslab.exchange.routers.anonymous import Anonymiser
-from qoslab.exchange.routers.effects import NO_EFFECT, NOT_IP, effect_of_block
+from qoslab.exchange.routers.effects import ENCRYPTED, MARKS, NO_EFFECT, NOT_IP, PATH, effect_of_block
 from qoslab.exchange.routers.import_result import ImportResult
 from qoslab.exchange.routers.show_values import read_interfaces, read_policies, read_routes, read_version
 from qoslab.exchange.routers.terminal_text import split_outputs
@@ -507,7 +507,8 @@ def test_import_prints_models_load_and_ignored_lines(tmp_path: Path, capsys: pyt
     output = capsys.readouterr().out
     assert "EDGE4331: ISR4331/K9, release 16.9.5: rules of IOS-XE" in output
     assert "GigabitEthernet0/0/0: output policy PARENT" in output
-    assert "ip flow monitor NETFLOW input: the device's processing of a packet, not its queues" in output
+    effects = dict(re.findall(r"(?m)^  (\S.*) \(\d+ lines?\), such as\n((?: {4}.*\n)+)", output))
+    assert "ip flow monitor NETFLOW input" in effects["the device's processing of a packet, not its queues"]
     assert main(["validate", str(tmp_path / "edge/edge.yml")]) == 0
 
 
@@ -598,6 +599,15 @@ def test_cellular_interface_is_a_link_with_an_assumed_rate(tmp_path: Path, lines
         ("sdllc traddr 1111.2222.3333 1 2 3", NOT_IP),
         ("xns routing 0000.0c00.1111", NOT_IP),
         ("menu OPS text 1 Connect", NO_EFFECT),
+        ("no ip routing", PATH),
+        ("no ip domain lookup", NO_EFFECT),
+        ("no qos rewrite ip dscp", MARKS),
+        ("ip nbar port-map http tcp 80 8080", "the packets of classes with `match protocol`"),
+        ("ip wccp web-cache redirect-list L", PATH),
+        ("ip tcp synwait-time 5", NO_EFFECT),
+        ("crypto isakmp policy 10", NO_EFFECT),
+        ("crypto ipsec transform-set TS esp-aes", ENCRYPTED),
+        ("multilink bundle-name authenticated", NO_EFFECT),
         ("platform hardware throughput level 300000", "the total rate of the device, which its license limits"),
     ],
 )

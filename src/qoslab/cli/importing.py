@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +15,15 @@ from qoslab.cli.program import program_name
 from qoslab.errors import UserError
 from qoslab.system.printing import echo
 
+if TYPE_CHECKING:
+    from qoslab.exchange.routers.ignored import OmittedLines
+
 FORMS = ("capture", "iperf3", "irtt", "flent", "iperf", "csv", "router")
 """Names in `qoslab.exchange.readers.FORMS`; a test compares them. Importing it would load pandas for a help page."""
 ROUTER = "router"
 MAX_PRINTED_LINES = 20
+MAX_EXAMPLES = 3
+"""Maximum lines that are shown for an effect; they begin differently."""
 """Maximum number of lines of a list that are printed."""
 
 
@@ -135,10 +142,26 @@ def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, ano
     _print_list(found["notes"])
     changing = [each for each in made.left if each.could_change_result]
     echo(f"Ignored lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}")
-    _print_list([f"{each.file}:{each.first}: {each.text}: {each.could_change}" for each in changing])
+    _print_effects(changing)
     echo(f"Written: {made.folder}; all ignored lines: {made.folder / 'ignored.txt'}")
     echo("Next:")
     echo(f"  {program_name()} run {shlex.quote(str(made.experiment))} --lab simulated")
+
+
+def _print_effects(omitted: Sequence[OmittedLines]) -> None:
+    """Print each effect of omitted lines with the number of lines and the first ones."""
+    from qoslab.exchange.routers.ignored import group_by_effect
+
+    effects: dict[str, list[OmittedLines]] = {}
+    for (effect, _), group in group_by_effect(omitted).items():
+        effects.setdefault(effect, []).extend(group)
+    several = len({each.file for each in omitted}) > 1
+    for effect, group in effects.items():
+        count = sum(each.last - each.first + 1 for each in group)
+        echo(f"  {effect} ({count} line{'s' if count > 1 else ''}), such as")
+        examples = {tuple(each.text.split()[:2]): each for each in reversed(group)}
+        for each in sorted(examples.values(), key=group.index)[:MAX_EXAMPLES]:
+            echo(f"    {f'{each.file}:' if several else 'line '}{each.first}: {each.text}")
 
 
 def _print_list(lines: list[str]) -> None:

@@ -12,6 +12,8 @@ TABLES = "the path: all interfaces are in one table here, without labels and bri
 NAT = "the addresses of packets, and the classes that match by address"
 LINE = "the line: its framing and rate are those of the topology"
 WORK = "the device's processing of a packet, not its queues"
+MARKS = "the marks of packets, and the classes that match them later"
+DEVICE = "packets of the device itself, and its reactions to failures"
 TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
 IPV6 = "IPv6 packets: the topology has one address per interface, static routes and no IPv6 load"
@@ -23,7 +25,23 @@ OTHER_PROTOCOLS = (
 """First words of lines about protocols of the time before IP was common."""
 UNKNOWN_EFFECT = "unknown: compare with the device"
 
+GENERAL_EFFECTS = frozenset(
+    (NO_EFFECT, FILTERS, ENCRYPTED, PATH, TABLES, NAT, LINE, WORK, DEVICE, TAGS, ENCAPSULATED, IPV6, NOT_IP)
+)
+"""Effects of lines without QoS."""
+
 _BLOCKS: tuple[tuple[str, str], ...] = (
+    ("no ip routing", PATH),
+    ("no ip cef *$", WORK),
+    ("no (?:mls |platform )?qos |no auto qos", MARKS),
+    ("ip nbar (?:port-map|custom|pdlm|attribute)", "the packets of classes with `match protocol`"),
+    ("ip wccp|ip cef load-sharing", PATH),
+    ("spd ", DEVICE),
+    (
+        "(?:control-plane|redundancy|ip cef)$|multilink bundle-name|ip cef |ip tcp |ip bgp-community"
+        "|spanning-tree extend|crypto (?:isakmp|ikev2|mib|engine|logging|ctcp|call)",
+        NO_EFFECT,
+    ),
     ("interface Tunnel", "the path and the bytes of packets in the tunnel"),
     (
         "interface Loopback|interface Null|interface Virtual|interface NVI|interface Async|interface Group-Async"
@@ -47,9 +65,9 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
     ("class-map|policy-map|table-map|ip nbar", "nothing: no interface of the topology uses it"),
     (
         "control-plane|ip sla|track |event manager|standby|vrrp|glbp|redundancy|fhrp|rtr ",
-        "packets of the device itself, and its reactions to failures",
+        DEVICE,
     ),
-    ("vrf |ip vrf|mpls|l2vpn|segment-routing|pseudowire|bridge|l2 |xconnect|ethernet ", TABLES),
+    ("vrf |ip vrf|mpls|l2vpn|l2tp|segment-routing|pseudowire|bridge|l2 |xconnect|ethernet ", TABLES),
     ("vlan |spanning-tree|vtp |ip dhcp snooping|vlan-|switch", TAGS),
     (
         "dial-peer|voice|telephony-service|ephone|ccm|sccp|mgcp|gateway|sip-ua|call |num-exp|credentials|gatekeeper"
@@ -77,12 +95,20 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "|smart|software|tftp|buffers|mmi|network-clock|template|dot1x|auth|access-session|device-|identity|profile"
         "|prompt|lldp|cdp|environment|upgrade|facility|sdm|rep |cable|slot|subslot|module|utd|umbrella|sdwan"
         "|certificate|platform|remote|set |location|shell|configuration|do-|virtual|csdb|secure|crashinfo|rmon|key "
-        "|partition|printer|pnp",
+        "|partition|printer|pnp|cef |cts |nmsp|kerberos|mab |isis display|media-proxy|per-call|http|ivr|eou |scripting"
+        "|diameter|monitor event|xmpp|bulkstat|webvpn|wlccp|domain|downward|bsd-client|ipc |metadata|passthru",
         NO_EFFECT,
     ),
 )
 """Effects of lines by the beginning of their block."""
 _OF_INTERFACE: tuple[tuple[str, str], ...] = (
+    ("bgp-policy (?:source|destination)", MARKS),
+    (
+        "(?:duplex full|full-duplex)$|ppp (?:authentication|chap|pap|ipcp)|dialer-group|bgp-policy accounting|h323",
+        NO_EFFECT,
+    ),
+    ("duplex half|half-duplex|bundle-enable|medium|ethernet oam|ssid|encryption mode|station-role|channel |rts", LINE),
+    ("mka|macsec|cts ", ENCAPSULATED),
     (
         "description|snmp|logging|load-interval|cdp|lldp|shutdown|negotiation auto|duplex auto|speed auto|media|mdix"
         "|carrier|ntp|ip dhcp|ip helper|ip broadcast|ip directed|ip mask|ip redirects|ip unreachables|ip proxy|ip nbar"
@@ -107,7 +133,7 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
     ("ipv6|ospfv3", IPV6),
     (
         "encapsulation dot1|encapsulation isl|encapsulation default|switchport|spanning|channel-|bridge|service inst"
-        "|rewrite|vlan|lacp|port-channel|xconnect|l2protocol",
+        "|rewrite|vlan|lacp|port-channel|xconnect|l2protocol|dot1q tunneling",
         TAGS,
     ),
     (

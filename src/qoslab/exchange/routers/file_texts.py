@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from qoslab.exchange.routers.ignored import group_by_effect
 from qoslab.exchange.routers.import_result import ImportResult
 from qoslab.exchange.routers.load import ClassLoad
 from qoslab.exchange.routers.policy_template import PolicyTemplate
@@ -145,23 +146,21 @@ def _flow_lines(flows: Sequence[ClassLoad]) -> Iterator[str]:
 
 
 def ignored_text(made: ImportResult) -> str:
-    """Return the list of omitted lines as text."""
+    """Return the list of omitted lines as text: effect and reason, and the lines that share them."""
     changing = [each for each in made.left if each.could_change_result]
     others = [each for each in made.left if not each.could_change_result]
-    lines = [f"Lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}", ""]
-    for part in (changing, others):
-        for each in part:
-            span = f"{each.first}" if each.first == each.last else f"{each.first}-{each.last}"
-            below = f" (below {each.place})" if each.place and each.place != each.text else ""
-            lines.append(f"{each.file}:{span}: {each.text}{below}")
-            lines.append(
-                f"    could change: {each.could_change}; {each.reason}"
-                if each.could_change_result
-                else f"    {each.could_change}"
-            )
-        if part is changing:
-            lines += ["", f"Lines without effect on a result: {sum(each.last - each.first + 1 for each in others)}", ""]
-    return "\n".join(lines) + "\n"
+    several = len({each.file for each in made.left}) > 1
+    lines = [] if several or not made.left else [f"Lines of {made.left[0].file}", ""]
+    for title, part in (("that could change a result", changing), ("without effect on a result", others)):
+        lines += [f"Lines {title}: {sum(each.last - each.first + 1 for each in part)}", ""]
+        for (effect, reason), group in group_by_effect(part).items():
+            lines.append(f"{'could change: ' if part is changing else ''}{effect}; {reason}")
+            for each in group:
+                span = f"{each.first}" if each.first == each.last else f"{each.first}-{each.last}"
+                below = f" (below {each.place})" if each.place and each.place != each.text else ""
+                lines.append(f"    {f'{each.file}:' if several else ''}{span}: {each.text}{below}")
+            lines.append("")
+    return "\n".join(lines)
 
 
 def _quote_text(text: str | None) -> str:

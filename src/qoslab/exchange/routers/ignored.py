@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from qoslab.exchange.routers.configured_interfaces import INTERFACES_WITHOUT_LINE, ConfiguredPort
-from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NO_EFFECT, PATH, effect_of_block, effect_of_line
+from qoslab.exchange.routers.effects import (
+    DEVICE,
+    ENCRYPTED,
+    FILTERS,
+    GENERAL_EFFECTS,
+    NAT,
+    NO_EFFECT,
+    PATH,
+    effect_of_block,
+    effect_of_line,
+)
 from qoslab.exchange.routers.input_router import AttachedInterface, InputRouter
 from qoslab.exchange.routers.policy_template import PolicyTemplate
 from qoslab.ios.device_config.secret_lines import remove_secrets
@@ -72,6 +82,8 @@ class _OmissionLister:
             yield from self.list_interface(block, rows)
             return
         effect = self.access_list_effect(block.head) or effect_of_block(block.head)
+        if effect == NO_EFFECT and block.head == "redundancy" and len(block.rows) > 1:
+            effect = DEVICE
         listed = [row for row in rows if row[0] in self.own or row[0] in self.template.refused]
         for number, text in listed:
             known = self.own.get(number)
@@ -97,7 +109,10 @@ class _OmissionLister:
             return NAT
         if re.search(rf"(?m)^ +match address {name}\b", text):
             return ENCRYPTED
-        return PATH if re.search(rf"(?m)^ +match ip address .*\b{name}\b", text) else NO_EFFECT
+        if re.search(rf"(?m)^ +match access-group (?:name )?{name} *$", text) and "class-map type inspect" in text:
+            return FILTERS
+        routed = rf"(?m)^ +(?:match ip address .*\b{name}\b|.*\b(?:distribute|offset)-list (?:name )?{name}\b)"
+        return PATH if re.search(routed, text) else NO_EFFECT
 
     def list_interface(self, block: _ConfigurationBlock, rows: list[tuple[int, str]]) -> Iterator[OmittedLines]:
         port = next((each for each in self.router.layout.ports.values() if each.line == block.number), None)
@@ -126,6 +141,14 @@ class _OmissionLister:
         return OmittedLines(
             self.router.file, *span, shown, place, "without effect here" if effect == NO_EFFECT else reason, effect
         )
+
+
+def group_by_effect(omitted: Sequence[OmittedLines]) -> dict[tuple[str, str], list[OmittedLines]]:
+    """Return the omitted lines by effect and reason; those that only concern QoS first."""
+    groups: dict[tuple[str, str], list[OmittedLines]] = {}
+    for each in sorted(omitted, key=lambda each: each.could_change in GENERAL_EFFECTS):
+        groups.setdefault((each.could_change, each.reason), []).append(each)
+    return groups
 
 
 def omitted_lines(router: InputRouter, template: PolicyTemplate) -> list[OmittedLines]:
