@@ -247,7 +247,7 @@ def test_values_without_a_line_are_relative_and_absolute_with_rate() -> None:
         ("interface GigabitEthernet0/0\n", 1e9),
         ("interface FastEthernet0/0\n speed 10\n", 10e6),
         ("interface Serial0/0\n bandwidth 128\n clock rate 512000\n", 512e3),
-        ("interface Tunnel0\n bandwidth 5000\n", 5e6),
+        ("interface GigabitEthernet0/0\n speed 100\ninterface Tunnel0\n bandwidth 5000\n tunnel source Gi0/0\n", 100e6),
     ],
 )
 def test_line_has_the_rate_of_its_interface(lines: str, rate: float) -> None:
@@ -301,6 +301,15 @@ def switch(*lines: str, qos: str = "mls qos\n", port: str = "") -> str:
     )
 
 
+BELOW_TUNNEL = (
+    "policy-map P\n class class-default\n    shape average 1000000\n"
+    "interface GigabitEthernet0/0\n ip address 192.0.2.1 255.255.255.0\n{port}"
+    "interface Tunnel1\n tunnel source GigabitEthernet0/0\n tunnel destination 192.0.2.9\n service-policy output P\n"
+)
+BUNDLE = (
+    "version 17.6\npolicy-map P\n class class-default\n  shape average 1000000\n"
+    "interface Port-channel1\n service-policy output P\n"
+)
 HALF = f"{CLASSES}policy-map P\n class A\n    bandwidth {{}}\n class B\n    priority {{}}\n{ATTACH}"
 FINDINGS: dict[str, tuple[str, str]] = {
     "oversubscribed": (HALF.format("percent 70", "percent 40"), HALF.format("percent 59", "percent 40")),
@@ -340,6 +349,21 @@ FINDINGS: dict[str, tuple[str, str]] = {
         "access-list 101 permit udp any any\n" + maps("access-group 101"),
     ),
     "shaper-of-port": (SHAPED_PORT.format(port=" service-policy output PORT\n"), SHAPED_PORT.format(port="")),
+    "shaper-of-port below a tunnel": (
+        BELOW_TUNNEL.format(port=" service-policy output P\n"),
+        BELOW_TUNNEL.format(port=""),
+    ),
+    "percent-of-default-bandwidth of a tunnel": (
+        BELOW_TUNNEL.format(port="").replace("average 1000000", "average percent 50"),
+        BELOW_TUNNEL.format(port="")
+        .replace("average 1000000", "average percent 50")
+        .replace("Tunnel1\n", "Tunnel1\n bandwidth 5000\n"),
+    ),
+    "port-channel-without-aggregate": (BUNDLE, "platform qos port-channel-aggregate 1\n" + BUNDLE),
+    "port-channel-without-aggregate by VLAN": (
+        BUNDLE.replace("channel1", "channel1.7\n encapsulation dot1Q 7"),
+        "port-channel load-balancing vlan-manual\n" + BUNDLE.replace("channel1", "channel1.7\n encapsulation dot1Q 7"),
+    ),
     "shaper-above-line": (policy("shape average 200000000"), policy("shape average 20000000")),
     "long-queue": (
         policy("bandwidth 64", "queue-limit 200", name="A"),
@@ -400,6 +424,21 @@ def test_finding_names_a_line_of_the_input(name: str) -> None:
     for each in answer_policy(text, rtt_s=0.1).findings:
         assert 0 <= each.line <= len(text.splitlines())
         assert each.message and each.source
+
+
+def test_class_map_without_a_policy_is_no_error() -> None:
+    unused = "class-map match-all UNUSED\n match access-group name NONE\nclass-map match-all EMPTY\n"
+    found = answer_policy(f"access-list 101 permit ip any any\n{unused}{FIND}{ATTACH}").findings
+    assert [(each.severity, each.code) for each in found] == [
+        ("note", "access-list-missing"),
+        ("note", "class-matches-nothing"),
+    ]
+
+
+def test_ignored_lines_of_one_reason_share_a_paragraph() -> None:
+    maps = "".join(f"class-map match-all E{n}\n match mpls experimental topmost {n}\n" for n in range(4))
+    text = " ".join(answer_text(answer_policy(maps + FIND + ATTACH)).split())
+    assert "line 2: match mpls experimental topmost 0 (class-map E0), and 3 more in lines 4, 6, 8: lab packets" in text
 
 
 def test_port_without_trust_is_reported() -> None:

@@ -13,7 +13,7 @@ from qoslab.ios.device_config.normalise import ASSURED_FORWARDING, EF, red_thres
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
-from qoslab.ios.model.ios_names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text, interface_kind
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Mark,
@@ -26,7 +26,12 @@ from qoslab.ios.model.policy import (
     Shape,
     UserDefinedAccount,
 )
-from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, descendants, interface_bandwidth_kbps
+from qoslab.ios.rules import (
+    DEFAULT_BANDWIDTH_KBPS,
+    VIRTUAL_BANDWIDTH_KBPS,
+    descendants,
+    interface_bandwidth_kbps,
+)
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
 from qoslab.policy.class_values import (
@@ -49,7 +54,7 @@ from qoslab.policy.shares import (
     reference_rate,
     reserved_rate,
 )
-from qoslab.policy.tunnels import find_encapsulation, tunnel_notes, unmodelled_tunnel_notes
+from qoslab.policy.tunnels import find_encapsulation, find_tunnels, tunnel_notes, unmodelled_tunnel_notes
 
 MTU = 1500
 VLAN_TAG = 4
@@ -132,6 +137,12 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     speed = None if interface is None else configuration.speed_mbps(interface.parent or interface.name)
     base, base_source = base_rate(interface, at, rate_bps, speed)
     line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
+    if interface is None and rate_bps is None and interface_kind(at.interface) == "Tunnel":
+        line, line_source = tunnel_line(configuration, at)
+        if not base.is_absolute:
+            # Without percentages, the base has no effect.
+            default = Rate(VIRTUAL_BANDWIDTH_KBPS["Tunnel"] * 1000.0), "default bandwidth of Tunnel"
+            base, base_source = default if any(map(has_percentage, policy.classes)) else (line, line_source)
     if at.circuit is not None and rate_bps is None:
         base, base_source = Rate(float(at.circuit.min_cir_bps)), at.circuit.min_cir_source
         line, line_source = Rate(float(at.circuit.cir_bps)), "frame-relay cir"
@@ -210,6 +221,30 @@ def line_rate(
             return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
         return Rate(DEFAULT_BANDWIDTH_KBPS[port.kind] * 1000.0), port.kind
     return None
+
+
+def tunnel_line(configuration: Configuration, at: Attachment) -> tuple[Rate, str]:
+    """Return the line rate of a tunnel and its source: the rate of the port by which its packets leave.
+
+    The line `bandwidth` of a tunnel limits nothing.
+    """
+    source = next((each.source for each in find_tunnels(configuration) if each.name == at.interface), "")
+    port = configuration.device.interfaces.get(source)
+    if port is None or port.kind not in DEFAULT_BANDWIDTH_KBPS:
+        return LINE, "not known"
+    speed = configuration.speed_mbps(port.parent or port.name)
+    own = Attachment(port.name, "output", "", 0)
+    rate, name = line_rate(configuration.device, port, None, speed) or base_rate(port, own, None, speed)
+    return rate, f"{port.name} below the tunnel" if name == port.kind else f"{name} of {port.name} below the tunnel"
+
+
+def has_percentage(typed: PolicyClass | None) -> bool:
+    """Return whether a rate of a class is a percentage of the rate above it."""
+    if typed is None:
+        return False
+    amounts = [one.cir for one in (typed.police,) if one] + [one.rate for one in (typed.shape,) if one]
+    given = [one.unit for one in (typed.bandwidth, typed.priority) if one]
+    return "percent" in given or any(each.unit == "percent" for each in amounts)
 
 
 def _unmodelled_header(configuration: Configuration, at: Attachment, vlan_tags: int) -> int | None:

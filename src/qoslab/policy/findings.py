@@ -16,11 +16,12 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
 from qoslab.ios.packet_sets import no_match_reason
 from qoslab.ios.rules import descendants
 from qoslab.policy.class_values import ClassValues, PoliceValues, PolicyValues
-from qoslab.policy.effective import MTU
+from qoslab.policy.composed_rates import primary_port
+from qoslab.policy.effective import MTU, has_percentage
 from qoslab.policy.matching import complete_device
 from qoslab.policy.pasted_configuration import Configuration, is_refusal, policies_below_shaped_ports
 from qoslab.policy.rate import Rate, bps_text, format_list, format_number
-from qoslab.policy.tunnels import find_encapsulation, hidden_classes
+from qoslab.policy.tunnels import find_encapsulation, find_tunnels, hidden_classes
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -46,8 +47,13 @@ CONGESTION = "Cisco QoS Congestion Management Configuration Guide"
 MQC = "Cisco QoS Modular QoS CLI Configuration Guide"
 POLICING = "Cisco QoS Policing and Shaping Configuration Guide"
 STARVATION = "weights of classic CBWFQ (experiment cbwfq-classic)"
+ETHERCHANNEL = "Cisco QoS: Aggregate EtherChannel Quality of Service, IOS XE"
 TUNNELS = "Cisco document 10106, Quality of Service Options on GRE Tunnel Interfaces"
 SWITCH = "Cisco Catalyst 3750 Software Configuration Guide 12.2(55)SE, Configuring QoS"
+
+_AGGREGATE = re.compile(r"platform qos port-channel-aggregate (\d+)")
+_BY_VLAN = re.compile(r"(?:port-channel )?load-balancing vlan")
+"""Distribution of the VLANs of a port-channel to its ports, globally or for one port-channel."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +177,13 @@ def find_missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
         for each in one.criteria
         if each.type == "access_group" and each.name and each.name not in known
     }
+    used = _used_class_maps(configuration)
     for name, class_map in named.items():
         message = f"access list {name} is not in the input: some packets of class-map {class_map} are unknown"
         ends = (f"access-group {name}", f"access-group name {name}")
         line = next((each.number for each in configuration.reading.executed if each.text.endswith(ends)), 0)
-        yield PolicyFinding("warning" if known else "note", "access-list-missing", message, MQC, line)
+        severity: Severity = "warning" if known and (class_map in used or not used) else "note"
+        yield PolicyFinding(severity, "access-list-missing", message, MQC, line)
 
 
 def find_port_shapers(subject: Subject) -> Iterator[PolicyFinding]:
@@ -190,6 +198,51 @@ def find_port_shapers(subject: Subject) -> Iterator[PolicyFinding]:
             f"part of its values; the subinterfaces share it by `bandwidth remaining ratio`, by default equally"
         )
         yield PolicyFinding("note", "shaper-of-port", message, CONGESTION, at.line)
+
+
+def find_port_shapers_below_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
+    """Yield findings about tunnels whose packets also pass the shaper of the port below."""
+    configuration = subject.configuration
+    shaped = {
+        policy.interface: each.shape.rate
+        for policy, each in subject.classes()
+        if policy.direction == "output" and each.shape is not None and each.path == (CLASS_DEFAULT,)
+    }
+    sources = {each.name: each.source for each in find_tunnels(configuration)}
+    for at in configuration.attachments:
+        port = sources.get(at.interface, "")
+        if at.direction != "output" or at.refused or port not in shaped:
+            continue
+        message = (
+            f"{at.name} output: the packets also pass the shaper of {port} ({shaped[port]}), which is not part of "
+            "these values"
+        )
+        yield PolicyFinding("note", "shaper-of-port", message, CONGESTION, at.line)
+
+
+def find_port_channels_without_aggregate(subject: Subject) -> Iterator[PolicyFinding]:
+    """Yield findings about queueing policies of port-channels that IOS-XE accepts only for an aggregate."""
+    configuration = subject.configuration
+    if not configuration.device.hardware.qos.port_channel_needs_aggregate:
+        return
+    reading = configuration.reading
+    typed = [each.text for each in reading.executed] + [each.text for each in reading.unread]
+    aggregates = {found[1] for each in typed if (found := _AGGREGATE.fullmatch(each))}
+    by_vlan = any(map(_BY_VLAN.match, typed))
+    for policy in subject.policies:
+        bundle, dot, _ = policy.interface.partition(".")
+        number, below = re.sub(r"\D+", "", bundle), configuration.lines.below
+        if interface_kind(bundle) != "Port-channel" or not policy.queues or number in aggregates:
+            continue
+        if dot and (by_vlan or primary_port(below.get(f"interface {policy.interface}", ()))):
+            continue
+        others = ", or `load-balancing vlan` for policies of its subinterfaces" if dot else ""
+        message = (
+            f"{policy.interface} output: IOS-XE accepts queues on a port-channel only after `platform qos "
+            f"port-channel-aggregate {number}`, typed before the port-channel is created{others}; the input has no "
+            "such line"
+        )
+        yield PolicyFinding("warning", "port-channel-without-aggregate", message, ETHERCHANNEL, policy.number)
 
 
 def _class_line(configuration: Configuration, name: str) -> int:
@@ -431,7 +484,8 @@ def find_bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about queues without a shaper on a port whose `bandwidth` is below the line rate."""
     for policy in subject.policies:
         slow = policy.line.is_absolute and policy.base.is_absolute and policy.base.bps < policy.line.bps
-        if not policy.queues or not slow or policy.base_source != "bandwidth":
+        virtual = interface_kind(policy.interface) in VIRTUAL
+        if not policy.queues or not slow or virtual or policy.base_source != "bandwidth":
             continue
         if any(each.shape is None and each.queue for each in policy.classes if len(each.path) == 1):
             message = (
@@ -489,28 +543,21 @@ def find_percent_of_default_bandwidth(subject: Subject) -> Iterator[PolicyFindin
     """Yield findings about percentages of an interface's default bandwidth that differs from its line rate."""
     for policy in subject.policies:
         interface = subject.configuration.device.interfaces.get(policy.interface)
-        if interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None:
+        tunnel = interface is None and policy.base_source == f"default bandwidth of {interface_kind(policy.interface)}"
+        if not tunnel and (interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None):
             continue
         uses = [
-            each for each in policy.classes if len(each.path) == 1 and _percent_of_line(subject.configured_class(each))
+            each for each in policy.classes if len(each.path) == 1 and has_percentage(subject.configured_class(each))
         ]
-        if not uses or (policy.base == policy.line and not interface.serial):
+        if not uses or (policy.base == policy.line and interface is not None and not interface.serial):
             continue
         line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
         message = (
             f"{_policy_place(policy)}: percentages refer to {policy.base}, the default bandwidth of "
-            f"{interface.kind}{line}; set `bandwidth` on the interface"
+            f"{interface_kind(policy.interface)}{line}; set `bandwidth` on the interface"
         )
         severity: Severity = "note" if policy.base == policy.line else "warning"
         yield PolicyFinding(severity, "percent-of-default-bandwidth", message, CONGESTION, policy.number)
-
-
-def _percent_of_line(typed: PolicyClass | None) -> bool:
-    if typed is None:
-        return False
-    amounts = [one.cir for one in (typed.police,) if one] + [one.rate for one in (typed.shape,) if one]
-    given = [one.unit for one in (typed.bandwidth, typed.priority) if one]
-    return "percent" in given or any(each.unit == "percent" for each in amounts)
 
 
 def find_ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
@@ -543,12 +590,14 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about classes that can match no packet, and classes after others that take all their packets."""
     configuration = subject.configuration
     device = complete_device(configuration)
+    used = _used_class_maps(configuration)
     for name, class_map in device.class_maps.items():
         if name.startswith(SYSTEM) or _has_unread_match(configuration, name):
             continue
         if why := no_match_reason(device, class_map):
             message = f"class-map {name} can match no packet: {why}"
-            yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
+            severity: Severity = "error" if name in used or not used else "note"
+            yield PolicyFinding(severity, "class-matches-nothing", message, MQC, configuration.class_map_line(name))
     for policy in device.policy_maps.values():
         for each in candidate_classes(device, policy):
             name = each.policy_class.name
@@ -563,6 +612,14 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
             message = f"class {name} of policy-map {policy.name} gets no packets: {above} above it matches them all"
             line = configuration.line_number(policy.name, name)
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
+
+
+def _used_class_maps(configuration: Configuration) -> set[str]:
+    """Return the class-maps of classes, and those that other class-maps name."""
+    device = configuration.device
+    used = {each.name for policy in device.policy_maps.values() for each in policy.classes} - {CLASS_DEFAULT}
+    nested = (each.name for one in device.class_maps.values() for each in one.criteria if each.type == "class_map")
+    return used | {name for name in nested if name}
 
 
 def find_classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
@@ -671,6 +728,8 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     find_missing_objects,
     find_missing_access_lists,
     find_port_shapers,
+    find_port_shapers_below_tunnels,
+    find_port_channels_without_aggregate,
     find_oversubscription,
     find_small_bursts,
     find_policer_before_shaper,

@@ -14,6 +14,7 @@ from qoslab.policy.pasted_configuration import ATTACHMENT_LINE, Configuration, i
 _EFFECT_PATTERNS = (
     (r"match\b|class-map\b", "the packets of the class"),
     (r"class\b(?! *type)", "a class and its actions"),
+    (r"(?:conform|exceed|violate)-action set-", "the marks of packets, and the classes that match them later"),
     (r"police|conform-action|exceed-action|violate-action", "the rate and the drops of the class"),
     (r"set\b|table-map|mls qos map", "the marks of packets, and the classes that they match later"),
     (r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue", "the share and the delay of the class"),

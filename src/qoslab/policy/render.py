@@ -253,12 +253,20 @@ def _findings_text(findings: Sequence[PolicyFinding]) -> str:
 
 
 def _ignored_text(ignored: Sequence[IgnoredLine]) -> str:
+    """Return the ignored lines; lines with the same reason and effect share a paragraph."""
     lines = ["QoS lines that were not read or are undecided, and their possible effect"]
+    groups: dict[tuple[str, str], list[IgnoredLine]] = {}
     for each in ignored:
-        place = f" ({each.place})" if each.place else ""
-        lines.append(
-            _wrap_text(
-                f"  line {each.line}: {each.text}{place}: {each.reason}; could change {each.could_change}", "      "
+        groups.setdefault((each.reason, each.could_change), []).append(each)
+    for (reason, effect), group in groups.items():
+        first = group[0]
+        place = f" ({first.place})" if first.place else ""
+        more = ""
+        if len(group) > 1:
+            lines_word = "lines" if len(group) > 2 else "line"
+            more = (
+                f", and {len(group) - 1} more in {lines_word} {format_list([str(each.line) for each in group[1:]], 8)}"
             )
-        )
+        text = f"  line {first.line}: {first.text}{place}{more}: {reason}; could change {effect}"
+        lines.append(_wrap_text(text, "      "))
     return "\n".join(lines)

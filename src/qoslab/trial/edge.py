@@ -13,14 +13,14 @@ from qoslab.ios.commands.account import MAX_ACCOUNTED_BYTES, with_account_offset
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.ios_names import interface_name
+from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, NO_PACKET_CRITERION, Criterion, PolicyMap
 from qoslab.ios.rules import descendants
 from qoslab.ios.undecided import IOS_XE
 from qoslab.model.framing import COUNTED_HEADER, Framing
-from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.effective import base_rate, line_rate, tunnel_line
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
-from qoslab.policy.rate import bps_text, format_list
+from qoslab.policy.rate import Rate, bps_text, format_list
 from qoslab.policy.tunnels import OUTER_FIELDS, find_encapsulation
 from qoslab.trial.change import Scope
 
@@ -237,6 +237,8 @@ def _prepare_edge(configuration: Configuration, at: Attachment, rate_bps: int | 
     # `bandwidth` of a tunnel or dialer is no line: below a shaper it would be a second queue.
     own_line = modelled or rate_bps is not None or _has_rate_shaper(device.policy_maps[at.policy])
     line = line_rate(device, interface, rate_bps, speed) if own_line else None
+    if rate_bps is None and (carrier := _carrier_bps(configuration, at)) is not None:
+        line = Rate(carrier), "port below the tunnel"
     rate = line[0].bps if line is not None else base_kbps * 1000
     line_bps = max(int(rate), 1)
     if speed is not None and interface.bandwidth_kbps is None:
@@ -297,6 +299,14 @@ def _subinterface_edge(
     return _build_edge(device, at, (port, line_bps), (other, other_bps), notes, own.name, two_way=two_way)
 
 
+def _carrier_bps(configuration: Configuration, at: Attachment) -> float | None:
+    """Return the rate of the port by which the packets of a tunnel leave; None if it is unknown or no tunnel."""
+    if interface_kind(at.interface) != "Tunnel":
+        return None
+    rate, _ = tunnel_line(configuration, at)
+    return rate.bps if rate.is_absolute else None
+
+
 def _tried_interface(
     configuration: Configuration, device: Device, at: Attachment, rate_bps: int | None, notes: list[str]
 ) -> tuple[Interface, float]:
@@ -308,7 +318,10 @@ def _tried_interface(
     base, _ = base_rate(found, at, rate_bps, None)
     kbps = base.bps / 1000
     circuit = None if base.is_absolute else configuration.circuit_rates(at.policy)
-    if circuit is not None:
+    carrier = None if rate_bps is not None else _carrier_bps(configuration, at)
+    if carrier is not None:
+        kbps = kbps if base.is_absolute else carrier / 1000
+    elif circuit is not None:
         kbps = circuit.cir_bps / 1000
         if circuit.min_cir_bps != circuit.cir_bps:
             cir, least = bps_text(circuit.cir_bps), bps_text(circuit.min_cir_bps)
@@ -328,7 +341,9 @@ def _tried_interface(
         port = _add_interface(device, ASSUMED_INTERFACE)
         place = f"on {at.interface}" if at.interface else "attached to no interface"
         line_bps: float = kbps * 1000 if rate_bps is None else rate_bps
-        if rate_bps is None and _has_rate_shaper(device.policy_maps[at.policy]):
+        if carrier is not None:
+            line_bps = carrier
+        elif rate_bps is None and _has_rate_shaper(device.policy_maps[at.policy]):
             line = line_rate(device, port, None, configuration.speed_mbps(port.name))
             line_bps = line_bps if line is None else line[0].bps
         notes.append(f"policy-map {at.policy} {place}: simulated on an Ethernet line of {bps_text(line_bps)}.")

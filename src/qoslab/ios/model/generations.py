@@ -80,6 +80,8 @@ class QosGeneration:
     """True if rates are printed as kb/s followed by three zeros: `0000 bps`."""
     counts_each_match: bool = True
     """True if `show policy-map interface` has counters for each `match` of a match-any class-map."""
+    port_channel_needs_aggregate: bool = False
+    """True if queues on a port-channel need `platform qos port-channel-aggregate`."""
     parents_without_depth: bool = False
     """True if the output for a class with a queueing child has neither depth nor drop rate."""
     input_hold_queue: int = 75
@@ -182,6 +184,7 @@ _IOS_XE = replace(
     genie_os="iosxe",
     prints_thousands=True,
     counts_each_match=False,
+    port_channel_needs_aggregate=True,
     parents_without_depth=True,
     input_hold_queue=375,
     output_queue_of_fifo=True,
