@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from pathlib import Path
 
@@ -50,6 +51,12 @@ FORMS = {
     "prompts of configuration mode": "\n".join(
         f"R1(config)#{line.strip()}\nR1(config)#" + ("exit\nR1(config)#" if line.startswith(" ip address 10") else "")
         for line in LINES
+    ),
+    "comments after commands": "\n".join(
+        f"{line}   {mark} a note"
+        if line.strip().startswith(("class", "match", "police", "shape", "ip address"))
+        else line
+        for line, mark in zip(LINES, itertools.cycle(("!", "//", "#", "<--")))
     ),
     "carriage returns alone": EDGE.replace("\n", "\r"),
     "mail with an answer": "Hi,\n\nyou wrote:\n" + "\n".join(f"> {line}" for line in LINES) + "\n\nAny idea?\n",
@@ -108,6 +115,26 @@ def test_lines_typed_at_the_prompt_before_the_configuration_are_no_router(tmp_pa
     (tmp_path / "in.txt").write_text(f"enable\nPassword: \nR1#terminal length 0\nR1#show run\n{EDGE}\nR1#exit\n")
     found = import_routers([tmp_path / "in.txt"], tmp_path / "to", ImportChoices())
     assert list(found.network.routers) == ["R1"]
+
+
+def test_policy_map_indented_below_another_one_is_read() -> None:
+    text = EDGE.replace("policy-map WAN", " policy-map WAN").replace(
+        "\n class class-default\n  shape", "\n  class class-default\n  shape"
+    )
+    found = answer_policy(text)
+    assert not found.ignored and not found.findings
+    assert [each.path for each in found.policies[0].classes][1:2] == [("class-default", "VOICE")]
+
+
+def test_interfaces_without_indentation_are_imported_next_to_an_indented_line(tmp_path: Path) -> None:
+    plain = "\n".join(line.strip() for line in LINES[:-1]) + "\n!\nline vty 0 4\n login local\nend\n"
+    (tmp_path / "in.txt").write_text(plain)
+    found = import_routers([tmp_path / "in.txt"], tmp_path / "to", ImportChoices())
+    assert {each.port for each in found.network.routers["R1"].attached} == {
+        "GigabitEthernet0/0/0",
+        "GigabitEthernet0/0/1",
+    }
+    assert not [each for each in found.left if each.could_change.startswith("unknown")]
 
 
 def test_utf16_without_a_byte_order_mark_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

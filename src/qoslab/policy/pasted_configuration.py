@@ -47,6 +47,8 @@ _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 """Static routes: frequent in large configurations, and never a part of a policy."""
 _INNER_VLAN = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that are only valid below other commands."""
+_OUTER = re.compile(r"(?:policy-map|class-map|interface) ")
+"""Commands that are never below other commands."""
 _MTU = re.compile(r"mtu (\d+)")
 _TAGS = re.compile(r"(?i)encapsulation dot1q (\d+)( second-dot1q | native)?")
 _XE = re.compile(
@@ -269,7 +271,7 @@ def read_configuration(
         if _count_unknown_lines(best) == 0:
             break
         best = min(best, _read_with_hardware(text, family, each, indented=indented), key=_count_unknown_lines)
-    if indented and any(not each.place and _INNER_VLAN.match(each.text) for each in best.reading.unread):
+    if indented and any(map(_is_misplaced, best.reading.unread)):
         # Some of the indentation is lost: the order of the commands may be more reliable.
         best = min(
             best, _read_with_hardware(text, family, best.device.generation, indented=False), key=_count_unknown_lines
@@ -277,6 +279,13 @@ def read_configuration(
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
     best.attachments = list(_read_attachments(best))
     return best
+
+
+def _is_misplaced(unread: UnreadLine) -> bool:
+    """Return whether an unread line shows that the indentation is wrong."""
+    if unread.place:
+        return unread.reason.startswith("it is unknown") and _OUTER.match(unread.text) is not None
+    return _INNER_VLAN.match(unread.text) is not None
 
 
 def _blank_shown_policies(text: str) -> str:
@@ -454,5 +463,5 @@ def is_refusal(reason: str) -> bool:
     """Return whether the reason is a refusal by a router that has the command, as opposed to a line that is not
     modelled.
     """
-    unknown = ("% Invalid input", "% Incomplete", "% Ambiguous", "% Not supported", "the line above", "it is not known")
+    unknown = ("% Invalid input", "% Incomplete", "% Ambiguous", "% Not supported", "the line above", "it is unknown")
     return not reason.startswith(unknown)

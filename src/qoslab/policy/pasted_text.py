@@ -60,6 +60,15 @@ _OUTERMOST = re.compile(
 )
 """Lines that begin at the left margin of a configuration."""
 
+_BLOCK = re.compile(r" *(?:interface|class-map|policy-map|router) \S")
+"""First lines of blocks."""
+_COMMENT = re.compile(
+    r"^( *(?:no )?(?:class|class-map|match|policy-map|police|(?:conform|exceed|violate)-action|bandwidth|priority|shape"
+    r"|queue-limit|random-detect|fair-queue|set|service-policy|interface|ip address|hostname|version|speed)\b.*?\S)"
+    r" +(?:!|//|#|<-+|\u2190)(?: .*)?$"
+)
+"""Comment after a command, as tutorials and forum posts have it."""
+
 _CIRCUIT = re.compile(r"^( *(?:no )?pvc) +[^/ ]+ +(?=\d+/\d+ *$)")
 """Circuit with a name, which no other line refers to."""
 
@@ -105,10 +114,15 @@ def terminal_lines(pasted: str) -> list[str]:
 
 
 def is_indented(text: str) -> bool:
-    """Return whether the lines below a command are indented, as a router prints them."""
-    return any(
-        line.startswith((" ", "\t")) and line.strip() and not line.strip().startswith("!") for line in text.splitlines()
-    )
+    """Return whether the lines below a command are indented, as a router prints them.
+
+    The first lines of blocks decide; without a block, any line.
+    """
+    lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("!")]
+    below = [line for head, line in pairwise(lines) if _BLOCK.match(head) and not _OUTERMOST.match(line)]
+    if below:
+        return sum(line.startswith((" ", "\t")) for line in below) * 2 >= len(below)
+    return any(line.startswith((" ", "\t")) for line in lines)
 
 
 def _strip_control_characters(line: str) -> str:
@@ -192,8 +206,9 @@ def _strip_prompt(line: str) -> str:
 
 def _expand_abbreviations(line: str) -> str:
     """Return a line with the most common abbreviations expanded: `int gi0/0`, `service-policy out NAME`; a circuit
-    loses its name, as in `pvc NAME 8/35`, and a command its capital letter.
+    loses its name, as in `pvc NAME 8/35`, and a command its capital letter and the comment after it.
     """
+    line = _COMMENT.sub(r"\1", line)
     line = _CAPITAL.sub(lambda found: found[1] + found[2].lower(), line)
     line = _CIRCUIT.sub(r"\1 ", _INTERFACE.sub(r"\1interface ", line))
     return _DIRECTION.sub(lambda found: f"{found[1]}service-policy {found[2]}put ", line)

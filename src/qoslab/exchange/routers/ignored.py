@@ -15,6 +15,7 @@ from qoslab.exchange.routers.effects import (
     NAT,
     NO_EFFECT,
     PATH,
+    UNKNOWN_EFFECT,
     effect_of_block,
     effect_of_line,
 )
@@ -23,6 +24,7 @@ from qoslab.exchange.routers.policy_template import PolicyTemplate
 from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.ios.parse import HEADING
 from qoslab.policy.ignored import IgnoredLine, ignored_lines
+from qoslab.policy.pasted_text import is_indented
 
 _BANNER = re.compile(r"banner \S+ +(\^.|\S)(.*)")
 _LIST = re.compile(r"(?:ip access-list (?:standard|extended)|ipv6 access-list|access-list) (\S+)")
@@ -136,7 +138,7 @@ class _OmissionLister:
         number = span[0]
         shown = " ".join(self.shown[number - 1].split()) if number <= len(self.shown) else text
         reason = reason.removeprefix("% Not supported: ").removeprefix("% ")
-        if not reason or reason.startswith(("Invalid", "it is not", "the line above", "Incomplete", "Ambiguous")):
+        if not reason or reason.startswith(("Invalid", "it is unknown", "the line above", "Incomplete", "Ambiguous")):
             reason = "not modelled"
         return OmittedLines(
             self.router.file, *span, shown, place, "without effect here" if effect == NO_EFFECT else reason, effect
@@ -154,7 +156,7 @@ def group_by_effect(omitted: Sequence[OmittedLines]) -> dict[tuple[str, str], li
 def omitted_lines(router: InputRouter, template: PolicyTemplate) -> list[OmittedLines]:
     """Return the omitted lines of a router, without secrets."""
     lister = _OmissionLister(router, template)
-    found = [each for block in _split_blocks(router.text) for each in lister.list_block(block)]
+    found = [each for block in _split_blocks(router) for each in lister.list_block(block)]
     return sorted(found, key=lambda each: each.first)
 
 
@@ -183,23 +185,31 @@ def _ipv6_lines(port: ConfiguredPort, attached: AttachedInterface) -> set[int]:
     return {found[0], *(number for number, text in port.lines.items() if text == "ipv6 enable")}
 
 
-def _split_blocks(text: str) -> Iterator[_ConfigurationBlock]:
-    """Yield the blocks of a configuration: a line and the indented lines below it; a banner is one block."""
+def _split_blocks(router: InputRouter) -> Iterator[_ConfigurationBlock]:
+    """Yield the blocks of a configuration: a line and the lines below it; a banner is one block.
+
+    Without indentation, lines of interfaces and unknown lines before the next `!` belong to the line above.
+    """
+    inside = {number for port in router.layout.ports.values() for number in port.lines}
+    indented = is_indented(router.text)
     current: _ConfigurationBlock | None = None
-    delimiter = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    delimiter, ended = "", False
+    for number, line in enumerate(router.text.splitlines(), 1):
         words = " ".join(line.split())
         if delimiter and current is not None:
             current.lines.append((number, words))
             delimiter = "" if delimiter in line else delimiter
         elif not words or words.startswith("!") or words == "end" or HEADING.fullmatch(words):
-            continue
-        elif line.startswith(" ") and current is not None:
+            ended = ended or words.startswith("!")
+        elif current is not None and (
+            line.startswith(" ")
+            or (not indented and (number in inside or (not ended and effect_of_block(words) == UNKNOWN_EFFECT)))
+        ):
             current.lines.append((number, words))
         else:
             if current is not None:
                 yield current
-            current = _ConfigurationBlock(words, number, [])
+            current, ended = _ConfigurationBlock(words, number, []), False
             if banner := _BANNER.match(words):
                 delimiter = "" if banner[1] in banner[2] else banner[1]
     if current is not None:

@@ -20,6 +20,8 @@ from qoslab.model.metrics import format_prefixed
 DEFAULT_LOAD_SHARE = 0.5
 """Load of a line without counters, as a share of its rate or of the shaper's, divided equally among the classes."""
 MAX_DEFAULT_BPS = 100_000_000
+"""Maximum of this load on a line."""
+DEFAULT_TEXT = f"{DEFAULT_LOAD_SHARE:.0%} of the rate, at most {MAX_DEFAULT_BPS // 10**6} Mb/s, in equal parts"
 DEFAULT_PACKET = 500
 """Default bytes of IP packets if the counters have no mean size."""
 MIN_PACKET_BYTES, MAX_PACKET_BYTES = 64, 1500
@@ -161,7 +163,7 @@ def _add_default_load(network: ImportedNetwork, templates: dict[str, PolicyTempl
     """Add half of the rate of each line with a policy, or of the first line, divided equally among its classes."""
     policies = [each for template in templates.values() for each in template.policies if each[1] == "output"]
     policies = policies or [each for template in templates.values() for each in template.policies]
-    about = f"default, no counters in the input: {DEFAULT_LOAD_SHARE:.0%} of the rate, in equal parts"
+    about = f"default, no counters in the input: {DEFAULT_TEXT}"
     for attached, direction, name in policies:
         router = network.routers[attached.router]
         leaves = list(_innermost_classes(router.configuration.device, name))
@@ -190,9 +192,7 @@ def _add_default_load(network: ImportedNetwork, templates: dict[str, PolicyTempl
         name = _flow_name(network.routers[at.router], at, ())
         bps = min(max(bps, MIN_FLOW_BPS), MAX_DEFAULT_BPS)
         found.add(network, ClassLoad(name, source, destination, "udp", bps, DEFAULT_PACKET, 0, None, about))
-    found.notes.append(
-        f"no counters in the input: the load is {DEFAULT_LOAD_SHARE:.0%} of the rate, in equal parts for the classes"
-    )
+    found.notes.append(f"no counters in the input: the load is {DEFAULT_TEXT} for the classes")
 
 
 def _has_default_route_to_host(network: ImportedNetwork, host: Host) -> bool:
