@@ -248,6 +248,21 @@ def test_values_without_a_line_are_relative_and_absolute_with_rate() -> None:
         ("interface FastEthernet0/0\n speed 10\n", 10e6),
         ("interface Serial0/0\n bandwidth 128\n clock rate 512000\n", 512e3),
         ("interface GigabitEthernet0/0\n speed 100\ninterface Tunnel0\n bandwidth 5000\n tunnel source Gi0/0\n", 100e6),
+        (
+            "interface GigabitEthernet0/0\n speed 100\n pppoe-client dial-pool-number 3\ninterface Dialer0\n"
+            " bandwidth 900\n dialer pool 3\n",
+            100e6,
+        ),
+        (
+            "interface ATM0.1 point-to-point\n pvc 8/35\n  vbr-nrt 1024 1024\n  encapsulation aal5mux ppp dialer\n"
+            "  dialer pool-member 1\ninterface Dialer0\n dialer pool 1\n",
+            1.024e6,
+        ),
+        (
+            "interface Serial0/0\n clock rate 512000\n ppp multilink group 1\ninterface Serial0/1\n"
+            " clock rate 256000\n ppp multilink group 1\ninterface Multilink1\n ppp multilink group 1\n",
+            768e3,
+        ),
     ],
 )
 def test_line_has_the_rate_of_its_interface(lines: str, rate: float) -> None:
@@ -433,6 +448,31 @@ def test_class_map_without_a_policy_is_no_error() -> None:
         ("note", "access-list-missing"),
         ("note", "class-matches-nothing"),
     ]
+
+
+def test_policy_is_shown_at_each_place() -> None:
+    map_class = "map-class frame-relay FR\n frame-relay cir 512000\n service-policy output P\n"
+    serial = "interface Serial0/1\n frame-relay traffic-shaping\n"
+    found = answer_policy(f"version 12.4\n{FIND}{ATTACH}{serial}{map_class}").policies
+    assert [(each.interface, each.place) for each in found] == [
+        ("FastEthernet0/0", ""),
+        ("", "map-class frame-relay FR"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "effect"),
+    [
+        ("ip nbar port-map http tcp 80 8080\n", "the packets of classes with `match protocol`"),
+        (
+            "interface FastEthernet0/1\n ip policy route-map R\nroute-map R permit 10\n set ip precedence critical\n",
+            "the marks of packets, and the classes that they match later",
+        ),
+    ],
+)
+def test_lines_elsewhere_that_change_classes_are_listed(lines: str, effect: str) -> None:
+    found = answer_policy(f"version 15.1\n{FIND}{ATTACH}{lines}").ignored
+    assert [each.could_change for each in found] == [effect]
 
 
 def test_ignored_lines_of_one_reason_share_a_paragraph() -> None:

@@ -264,6 +264,6 @@ def test_tunnel_notes_include_the_bytes_of_overhead_accounting() -> None:
 
 def test_tunnel_is_tried_on_the_line_of_its_source() -> None:
     text = tunnel_configuration().replace(" tunnel source 192.0.2.1", " bandwidth 2000\n tunnel source 192.0.2.1")
-    assert answer_policy(text).policies[0].line_source == "GigabitEthernet0/0/0 below the tunnel"
+    assert answer_policy(text).policies[0].line_source == "GigabitEthernet0/0/0 below Tunnel1"
     trial = try_tunnel(text.replace("  shape average 2000000\n", "  fair-queue\n"), "voice 5")
     assert trial.line_bps == 1_000_000_000

@@ -14,6 +14,7 @@ _PRIMARY = re.compile(r"(?i)encapsulation dot1q .*\bprimary (\S+).*")
 """Encapsulation of a VLAN that uses one port of a bundle."""
 _BANDWIDTH = re.compile(r"bandwidth (\d+)")
 _SPEED = re.compile(r"speed (\d+)")
+_CLOCK = re.compile(r"clock ?rate (\d+)")
 TIMESLOT_KBPS = 64
 """Rate of a timeslot (ITU-T G.704); some T1 lines have 56 kb/s, by `speed 56`."""
 
@@ -50,6 +51,23 @@ def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
     total = sum(each for each in rates if each is not None)
     kind = "port" if interface.startswith("Port-channel") else "link"
     return total, f"{len(rates)} member {kind}{'s' if len(rates) > 1 else ''}"
+
+
+def composed_clock_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
+    """Return the sum of the clock rates of a multilink bundle in b/s and its source; None if one is unknown."""
+    pattern = _member_pattern(interface) if interface_kind(interface) == "Multilink" else None
+    if pattern is None:
+        return None
+    members = [
+        lines
+        for name, lines in sections.items()
+        if name != f"interface {interface}" and any(map(pattern.match, lines)) and "shutdown" not in lines
+    ]
+    clocks = [_parse_number(_CLOCK, lines) for lines in members]
+    known = [each for each in clocks if each is not None]
+    if not known or len(known) < len(clocks):
+        return None
+    return sum(known), f"clock rate of {len(known)} member link{'s' if len(known) > 1 else ''}"
 
 
 def primary_port(lines: Iterable[str]) -> str | None:

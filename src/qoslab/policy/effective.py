@@ -6,6 +6,7 @@ router counts. Rates depend on the interface's `bandwidth`, and waits on its lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -43,6 +44,7 @@ from qoslab.policy.class_values import (
     RedValues,
     ShapeValues,
 )
+from qoslab.policy.composed_rates import composed_clock_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import (
@@ -60,6 +62,8 @@ MTU = 1500
 VLAN_TAG = 4
 """Bytes of an IEEE 802.1Q tag."""
 LINE = Rate(line=1.0)
+CARRIED = ("Tunnel", "Dialer")
+"""Kinds of interfaces whose packets leave by a port."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +114,11 @@ def effective_policies(configuration: Configuration, rate_bps: int | None = None
     """
     device = configuration.device
     attached = [each for each in configuration.attachments if each.policy in device.policy_maps]
+    on_interfaces, outer = {at.policy for at in attached}, outermost_policies(device)
     others = [
         _other_location(configuration, name)
-        for name in outermost_policies(device)
-        if name not in {at.policy for at in attached}
+        for name in device.policy_maps
+        if configuration.attached_elsewhere(name) is not None or (name in outer and name not in on_interfaces)
     ]
     # If some policies are attached, unattached ones have no values.
     attached += [each for each in others if each.place or not attached]
@@ -137,12 +142,15 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     speed = None if interface is None else configuration.speed_mbps(interface.parent or interface.name)
     base, base_source = base_rate(interface, at, rate_bps, speed)
     line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
-    if interface is None and rate_bps is None and interface_kind(at.interface) == "Tunnel":
-        line, line_source = tunnel_line(configuration, at)
+    kind = interface_kind(at.interface)
+    if interface is None and rate_bps is None and kind in CARRIED:
+        line, line_source = carrier_line(configuration, at)
         if not base.is_absolute:
             # Without percentages, the base has no effect.
-            default = Rate(VIRTUAL_BANDWIDTH_KBPS["Tunnel"] * 1000.0), "default bandwidth of Tunnel"
+            default = Rate(VIRTUAL_BANDWIDTH_KBPS[kind] * 1000.0), f"default bandwidth of {kind}"
             base, base_source = default if any(map(has_percentage, policy.classes)) else (line, line_source)
+    elif rate_bps is None and (clocks := composed_clock_rate(configuration.lines.below, at.interface)) is not None:
+        line, line_source = Rate(float(clocks[0])), clocks[1]
     if at.circuit is not None and rate_bps is None:
         base, base_source = Rate(float(at.circuit.min_cir_bps)), at.circuit.min_cir_source
         line, line_source = Rate(float(at.circuit.cir_bps)), "frame-relay cir"
@@ -223,19 +231,35 @@ def line_rate(
     return None
 
 
-def tunnel_line(configuration: Configuration, at: Attachment) -> tuple[Rate, str]:
-    """Return the line rate of a tunnel and its source: the rate of the port by which its packets leave.
+def carrier_line(configuration: Configuration, at: Attachment) -> tuple[Rate, str]:
+    """Return the line rate of a tunnel or dialer and its source: the rate of the port by which its packets leave.
 
-    The line `bandwidth` of a tunnel limits nothing.
+    The line `bandwidth` of such an interface limits nothing.
     """
-    source = next((each.source for each in find_tunnels(configuration) if each.name == at.interface), "")
-    port = configuration.device.interfaces.get(source)
+    port = configuration.device.interfaces.get(_carrier_name(configuration, at.interface))
     if port is None or port.kind not in DEFAULT_BANDWIDTH_KBPS:
+        return LINE, "not known"
+    if port.atm and (port.circuit is None or port.circuit.contract is None):
         return LINE, "not known"
     speed = configuration.speed_mbps(port.parent or port.name)
     own = Attachment(port.name, "output", "", 0)
     rate, name = line_rate(configuration.device, port, None, speed) or base_rate(port, own, None, speed)
-    return rate, f"{port.name} below the tunnel" if name == port.kind else f"{name} of {port.name} below the tunnel"
+    where = f"{port.name} below {at.interface}"
+    return rate, where if name == port.kind else f"{name} of {where}"
+
+
+def _carrier_name(configuration: Configuration, interface: str) -> str:
+    """Return the port of a tunnel or dialer; empty if it is unknown."""
+    if interface_kind(interface) == "Tunnel":
+        return next((each.source for each in find_tunnels(configuration) if each.name == interface), "")
+    below = configuration.lines.below.get(f"interface {interface}", [])
+    pool = next((each.split()[2] for each in below if re.fullmatch(r"dialer pool \d+", each)), "")
+    member = re.compile(rf"(?:pppoe-client dial-pool-number|dialer pool-member) {pool}(?: |$)")
+    reading = configuration.reading
+    rows = [(each.position.names, each.text) for each in reading.executed]
+    rows += [(each.place, each.text) for each in reading.unread]
+    places = (place[0].removeprefix("interface ") for place, text in rows if place and pool and member.match(text))
+    return next(places, "")
 
 
 def has_percentage(typed: PolicyClass | None) -> bool:

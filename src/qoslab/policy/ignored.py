@@ -11,12 +11,16 @@ from qoslab.ios.device_config.running_config_parser import UnreadLine, session_p
 from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.policy.pasted_configuration import ATTACHMENT_LINE, Configuration, is_refusal
 
+_MARKS = "the marks of packets, and the classes that they match later"
+_ROUTE_POLICY = re.compile(r"ip policy route-map (\S+)")
+_ROUTE_MARK = re.compile(r"set ip (?:precedence|dscp|tos|qos-group)\b")
 _EFFECT_PATTERNS = (
+    (r"ip nbar (?:port-map|custom|attribute-map)", "the packets of classes with `match protocol`"),
     (r"match\b|class-map\b", "the packets of the class"),
     (r"class\b(?! *type)", "a class and its actions"),
-    (r"(?:conform|exceed|violate)-action set-", "the marks of packets, and the classes that match them later"),
+    (r"(?:conform|exceed|violate)-action set-", _MARKS),
     (r"police|conform-action|exceed-action|violate-action", "the rate and the drops of the class"),
-    (r"set\b|table-map|mls qos map", "the marks of packets, and the classes that they match later"),
+    (r"set\b|table-map|mls qos map", _MARKS),
     (r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue", "the share and the delay of the class"),
     (
         r"queue-limit|queue-buffers|hold-queue|tx-ring|random-detect|queue-set|mls qos queue",
@@ -53,7 +57,19 @@ class IgnoredLine:
 
 def ignored_lines(configuration: Configuration) -> list[IgnoredLine]:
     """Return the QoS lines that were not read or have no effect here, in order, with secrets replaced."""
-    return sorted((*_find_ignored(configuration), *_undecided_lines(configuration)), key=lambda each: each.line)
+    found = (*_find_ignored(configuration), *_undecided_lines(configuration), *_marks_of_route_maps(configuration))
+    return sorted(found, key=lambda each: each.line)
+
+
+def _marks_of_route_maps(configuration: Configuration) -> Iterator[IgnoredLine]:
+    """Yield the lines of route-maps that mark packets, if an interface uses the route-map for its packets."""
+    below = configuration.lines.below
+    used = {found[1] for lines in below.values() for each in lines if (found := _ROUTE_POLICY.fullmatch(each))}
+    for unread in configuration.reading.unread:
+        head = unread.place[0].split() if unread.place else []
+        if head[:1] == ["route-map"] and head[1] in used and _ROUTE_MARK.match(unread.text):
+            reason = "route-maps of interfaces are not modelled"
+            yield IgnoredLine(unread.number, unread.text, unread.place[0], reason, _MARKS)
 
 
 def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:

@@ -176,7 +176,12 @@ class Configuration:
         rows += [(each.place[0] if each.place else "", each.text, each.number) for each in self.reading.unread]
         for place, text, number in rows:
             found = _ELSEWHERE.search(text)
-            if found is not None and found[2] == policy and place and not place.startswith("policy-map "):
+            if (
+                found is not None
+                and found[2] == policy
+                and place
+                and not place.startswith(("policy-map ", "interface "))
+            ):
                 return (text.partition(" service-policy")[0] if found.start() else place), found[1], number
         return None
 

@@ -69,7 +69,8 @@ def _policy_text(policy: PolicyValues) -> str:
     lines = [_wrap_text(f"{where}: policy-map {policy.policy}")]
     if policy.refused:
         lines.append(_wrap_text(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
-    lines.append(_wrap_text(f"  {_line_text(policy)}", "  "))
+    if not policy.place.startswith("control-plane"):
+        lines.append(_wrap_text(f"  {_line_text(policy)}", "  "))
     lines += [_wrap_text(f"  tunnel: {each}", "    ") for each in policy.tunnel_notes]
     if policy.queues:
         lines += ["", *_class_table(policy)]
@@ -260,7 +261,7 @@ def _ignored_text(ignored: Sequence[IgnoredLine]) -> str:
         groups.setdefault((each.reason, each.could_change), []).append(each)
     for (reason, effect), group in groups.items():
         first = group[0]
-        place = f" ({first.place})" if first.place else ""
+        place = f" ({first.place})" if first.place not in ("", first.text) else ""
         more = ""
         if len(group) > 1:
             lines_word = "lines" if len(group) > 2 else "line"

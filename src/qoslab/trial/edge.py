@@ -18,7 +18,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, NO_PACKET_CRITERION, Criterio
 from qoslab.ios.rules import descendants
 from qoslab.ios.undecided import IOS_XE
 from qoslab.model.framing import COUNTED_HEADER, Framing
-from qoslab.policy.effective import base_rate, line_rate, tunnel_line
+from qoslab.policy.effective import CARRIED, base_rate, carrier_line, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate, bps_text, format_list
 from qoslab.policy.tunnels import OUTER_FIELDS, find_encapsulation
@@ -238,7 +238,7 @@ def _prepare_edge(configuration: Configuration, at: Attachment, rate_bps: int | 
     own_line = modelled or rate_bps is not None or _has_rate_shaper(device.policy_maps[at.policy])
     line = line_rate(device, interface, rate_bps, speed) if own_line else None
     if rate_bps is None and (carrier := _carrier_bps(configuration, at)) is not None:
-        line = Rate(carrier), "port below the tunnel"
+        line = Rate(carrier), "port below"
     rate = line[0].bps if line is not None else base_kbps * 1000
     line_bps = max(int(rate), 1)
     if speed is not None and interface.bandwidth_kbps is None:
@@ -300,10 +300,10 @@ def _subinterface_edge(
 
 
 def _carrier_bps(configuration: Configuration, at: Attachment) -> float | None:
-    """Return the rate of the port by which the packets of a tunnel leave; None if it is unknown or no tunnel."""
-    if interface_kind(at.interface) != "Tunnel":
+    """Return the rate of the port by which the packets of a tunnel or dialer leave; None if it is unknown."""
+    if interface_kind(at.interface) not in CARRIED:
         return None
-    rate, _ = tunnel_line(configuration, at)
+    rate, _ = carrier_line(configuration, at)
     return rate.bps if rate.is_absolute else None
 
 
