@@ -67,7 +67,7 @@ def test_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_
     assert re.fullmatch(rf"manylinux_2_\d+_{platform.machine()}(\.musllinux_1_1_\w+)?", machines)
     with zipfile.ZipFile(wheel) as archive:
         sizes = {name: archive.getinfo(f"qoslab/data/bin/{name}").file_size for name in OWN_PROGRAMS}
-    assert max(sizes.values()) < 8_000_000, sizes  # without what only a debugger reads
+    assert max(sizes.values()) < 8_000_000, sizes  # without data that only a debugger reads
     code = "from qoslab.system.programs import *; print(*(find_own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
     asked = run_command([python, "-c", code], tmp_path, PATH="/usr/bin:/bin")
     found = [Path(line) for line in asked.stdout.splitlines()]
@@ -94,8 +94,9 @@ def test_sdist_has_everything_for_the_wheel(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    folders = ("crates", "src", "Cargo.toml", "Cargo.lock", "experiments", "playbooks", "reports", "hatch_build.py")
-    listed = subprocess.run(["git", "ls-files", *folders], cwd=TOP, capture_output=True, text=True, check=True)
+    folders = ("benches/rust", "crates", "experiments", "playbooks", "reports", "src")
+    files = ("Cargo.toml", "Cargo.lock", "hatch_build.py")
+    listed = subprocess.run(["git", "ls-files", *folders, *files], cwd=TOP, capture_output=True, text=True, check=True)
     assert set(listed.stdout.split()) <= inside
     assert not any(name.startswith(("target", ".venv", "tests")) for name in inside)
 
