@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import stat
 import threading
 from datetime import UTC, datetime, timedelta
@@ -124,7 +125,7 @@ def test_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> Non
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     cell.write(cell.configuration("R1.ios"), "hostname R1\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # A limit on file size fails in the middle of a write, as a full disk does.
+    # A file size limit fails in the middle of a write, like a full disk.
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
         with pytest.raises(UserError, match=r"R2\.ios: cannot be written, the disk is full") as caught:
@@ -201,6 +202,11 @@ def test_run_is_found_by_name(tmp_path: Path) -> None:
     assert find_run(tmp_path, "police").path == older.path
     assert find_run(tmp_path, str(older.path)).path == older.path
     assert find_run(tmp_path, f"shape/{newer.path.name}").path == newer.path
+    newest = RunFolder.create(tmp_path, "shape", NOW.replace(hour=6))
+    newest.write_manifest(manifest())
+    newest.publish()
+    shutil.rmtree(newest.path)
+    assert find_run(tmp_path).path == find_run(tmp_path, "shape").path == newer.path, "`latest` names a deleted run"
     with pytest.raises(UserError, match=r'found "nothing", expected .*\(police, shape\)'):
         find_run(tmp_path, "nothing")
     with pytest.raises(UserError, match="expected a finished run"):

@@ -385,14 +385,23 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
         inside = root / text
         if (inside / MANIFEST).exists():
             return _check_run_folder(inside.resolve())
-        if (inside / LATEST).exists():
-            return _check_run_folder((inside / LATEST).resolve())
-        known = ", ".join(sorted(path.parent.name for path in root.glob(f"*/{LATEST}"))) or "none"
+        if (latest := _latest_run(root, text)) is not None:
+            return _check_run_folder(latest)
+        known = ", ".join(sorted(path.name for path in root.glob("*") if _latest_run(root, path.name))) or "none"
         raise UserError(
             f'found "{text}", expected the folder of a finished run, or an experiment with a finished run ({known})',
             hint="`qoslab list` shows the runs",
         )
-    latest = [link.resolve() for link in root.glob(f"*/{LATEST}") if link.exists()]
+    latest = [run for path in root.glob("*") if (run := _latest_run(root, path.name)) is not None]
     if not latest:
-        raise UserError(f"{root}: found no finished run", hint="make one, such as `qoslab run policing-vs-shaping`")
+        raise UserError(f"{root}: found no finished run", hint="run an experiment, such as `qoslab run first-policy`")
     return _check_run_folder(max(latest, key=lambda path: _order(path.name)))
+
+
+def _latest_run(root: Path, experiment: str) -> Path | None:
+    """Return the folder of an experiment's latest finished run; the newest one left if the user has deleted it."""
+    link = root / experiment / LATEST
+    if link.exists():
+        return link.resolve()
+    finished = [run.path for run in runs(root, experiment) if (run.path / MANIFEST).exists()]
+    return finished[-1].resolve() if finished else None
