@@ -79,7 +79,7 @@ def test_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.Captu
 
 def test_invalid_baseline_is_reported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(run), "nowhere"]) == ExitStatus.USER_MISTAKE
-    assert "nowhere: found no manifest.json" in capsys.readouterr().err
+    assert 'found "nowhere", expected the folder of a finished run' in capsys.readouterr().err
     other = TOP / BASELINES / "wfq-precedence/simulated"
     assert main(["compare", str(run), str(other)]) == ExitStatus.USER_MISTAKE
     assert "found a baseline of wfq-precedence, expected one of policing-vs-shaping" in capsys.readouterr().err
@@ -100,7 +100,7 @@ def test_run_is_compared_with_the_baseline_of_its_project(
     kept.mkdir(parents=True)
     for name in (COMPARISON, "manifest.json"):
         shutil.copy(TOP / BASELINES / "wfq-precedence/simulated" / name, kept)
-    # What is kept is of another experiment: a checkout has its own of this one, a wheel none.
+    # The saved baseline belongs to another experiment: a checkout has one of this experiment, a wheel none.
     assert main(["compare", str(run)]) == (ExitStatus.USER_MISTAKE if wheel else ExitStatus.WITHIN)
     for name in (COMPARISON, "manifest.json"):
         shutil.copy(run / name, kept)
@@ -118,10 +118,16 @@ def test_hint_without_a_baseline_can_be_followed(
     output = capsys.readouterr().err
     assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/saved/" in output
     assert "qoslab baseline" not in output
-    reported = re.search(r"or save one: (.*)", output)
+    reported = re.search(r"or save this one: (.*)", output)
     assert reported is not None
     subprocess.run(["bash", "-c", reported.group(1)], check=True)
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
+
+
+def test_baseline_can_be_given_by_experiment_name(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run.parent / "latest").symlink_to(run.name)
+    assert main(["compare", str(run), "policing-vs-shaping"]) == ExitStatus.WITHIN
+    assert " values, 0 different from " in capsys.readouterr().out
 
 
 def test_baseline_command_saves_an_experiment_of_the_checkout(
@@ -130,13 +136,11 @@ def test_baseline_command_saves_an_experiment_of_the_checkout(
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/policing-vs-shaping.yml").touch()
     shutil.copytree(SWEPT, tmp_path / BASELINES / "tcp-friendly-policer/simulated")
+    virtual = shutil.copytree(KEPT.parent / "virtual", tmp_path / BASELINES / "policing-vs-shaping/virtual")
     monkeypatch.setattr(compare, "find_checkout", lambda: tmp_path)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
     output = capsys.readouterr().err
-    assert (
-        "or one of tcp-friendly-policer (simulated)\n" in output
-        and "`qoslab baseline` saves a run as the baseline" in output
-    )
+    assert f"or one of another lab: {virtual}\n" in output and "`qoslab baseline` saves a run as the baseline" in output
 
 
 def test_run_of_another_file_is_not_saved(

@@ -31,13 +31,13 @@ from qoslab.system.shipped import find_checkout
 def command(run: str, baseline: str | None, difference: str, as_json: bool) -> ExitStatus:
     """Compare a run with a baseline and list the differences.
 
-    RUN is a run folder or an experiment name (its latest run). BASELINE is a folder with a comparison and a manifest:
-    another run or a saved baseline. [default: the saved baseline of the same experiment and kind of lab, from
+    RUN is a run folder or an experiment name (its latest run). BASELINE is another run, given in the same way, or the
+    folder of a saved baseline. [default: the saved baseline of the same experiment and kind of lab, from
     reports/saved/LAB of the project or from this checkout]
 
-    Listed are changed verdicts, new and missing rows, values that differ, and settings of the experiment that changed
-    since the baseline was measured. Rows that a partial run (--arm, --only) did not measure are only counted. The exit
-    status is 1 if there are differences, else 0.
+    The differences are changed verdicts, new and missing rows, different values, and settings of the experiment that
+    changed since the baseline was measured. Rows that a partial run (--arm, --only) did not measure are only counted.
+    The exit status is 1 if there are differences, else 0.
     """
     from qoslab.results import find_run
     from qoslab.results.baselines import changes, otherwise, read
@@ -46,7 +46,7 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     here = find_run(RUNS, run).path
     now = read(here)
     name, lab = now.manifest.experiment.name, now.manifest.lab
-    folder = Path(baseline) if baseline is not None else _saved_baseline(name, lab, here)
+    folder = _given_baseline(baseline) if baseline is not None else _saved_baseline(name, lab, here)
     then = read(folder)
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
@@ -74,6 +74,15 @@ def _parse_percent(text: str) -> float:
         raise UserError(f"--difference: {error}") from error
 
 
+def _given_baseline(text: str) -> Path:
+    """Return the folder of a saved baseline, or of the run that the user names."""
+    from qoslab.results import find_run
+    from qoslab.results.baselines import COMPARISON
+
+    folder = Path(text)
+    return folder if (folder / COMPARISON).exists() else find_run(RUNS, text).path
+
+
 def _saved_baseline(name: str, lab: str, run: Path) -> Path:
     """Return the folder of the saved baseline of a run's experiment, in this project or in the running checkout."""
     from qoslab.results import RunFolder
@@ -86,15 +95,15 @@ def _saved_baseline(name: str, lab: str, run: Path) -> Path:
     if top is not None:
         if (top / BASELINES / name / lab / COMPARISON).exists():
             return top / BASELINES / name / lab
-        known = sorted(f"{path.parts[-3]} ({path.parts[-2]})" for path in (top / BASELINES).glob(f"*/*/{COMPARISON}"))
+        known = sorted(str(path.parent) for path in (top / BASELINES / name).glob(f"*/{COMPARISON}"))
     if top is not None and (top / "experiments" / f"{name}.yml").exists():
         hint = "`qoslab baseline` saves a run as the baseline"
     else:
         files = ",".join(each for each in (COMPARISON, AVERAGES, SCORES, MANIFEST) if (run / each).exists())
         keep = f"mkdir -p {own}; cp {RUNS}/{name}/latest/{{{files}}} {own}"
-        hint = f"give the folder of another run as BASELINE, or save one: {keep}"
+        hint = f"give an earlier run as BASELINE (`qoslab list` shows the runs), or save this one: {keep}"
     raise UserError(
         f"found no baseline of {name} in the lab {lab}, expected one in {own}"
-        + (f", or one of {', '.join(known)}" if known else ""),
+        + (f", or one of another lab: {', '.join(known)}" if known else ""),
         hint=hint,
     )
