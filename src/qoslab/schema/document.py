@@ -133,7 +133,8 @@ def read_document(path: Path) -> Document:
             f"{file}: {error.message}, expected an experiment of at most {SIZE_LIMIT} bytes"
         ) from error
     except OSError as error:
-        raise ExperimentError(f"{file}: {error.strerror}") from error
+        found = "found a folder, expected a file" if isinstance(error, IsADirectoryError) else error.strerror
+        raise ExperimentError(f"{file}: {found}") from error
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -145,10 +146,19 @@ def read_document(path: Path) -> Document:
     return parse_document(text, file)
 
 
+def _yaml_hint(problem: str) -> str:
+    """Return advice on an error of the YAML parser, whose words name tokens instead of the mistake."""
+    if r"'\t'" in problem:
+        return "indent with spaces, not tabs"
+    if "<block end>" in problem or "mapping values are not allowed" in problem:
+        return "check the indentation: keys of one level start in the same column"
+    return ""
+
+
 def parse_document(text: str, file: str) -> Document:
     """Parse YAML text; `file` names it in findings. Raise `ExperimentError` if it is too large or not YAML."""
     if len(text) > SIZE_LIMIT:
-        message = f"found {len(text)} characters, expected an experiment of at most {SIZE_LIMIT}"
+        message = f"found {len(text)} characters, expected at most {SIZE_LIMIT}"
         raise ExperimentError(findings=[Place(file).finding("", message)])
     found = _parse_shared(text, file)
     return Document(file, deepcopy(found.data), dict(found.values), dict(found.keys), list(found.findings))
@@ -167,7 +177,7 @@ def _parse_shared(text: str, file: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
         problem = " ".join(filter(None, (error.context, error.problem)))
-        hint = "indent with spaces, not tabs" if r"'\t'" in problem else ""
+        hint = _yaml_hint(problem)
         raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}", hint)]) from error
     except ReaderError as error:
         line, column = text.count("\n", 0, error.position) + 1, error.position - text.rfind("\n", 0, error.position)
@@ -290,6 +300,6 @@ class _Reader:
         return text
 
     def note(self, place: Place, steps: Steps, message: str) -> None:
-        # The data is still being read, so list items have no names yet: indices will do.
+        # The data is still being read, so list items have no names yet and are given by index.
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
         self.document.findings.append(place.finding(path, message))
