@@ -45,7 +45,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "baseline": ("qoslab.cli.baseline", "Save a complete run as the baseline and update the results page."),
     "verify": ("qoslab.cli.verify", "Verify the checksums of a run's files."),
     "export": ("qoslab.cli.export", "Export a run to the format of another tool."),
-    "import": ("qoslab.cli.importing", "Make tables and graphs from the files of other tools."),
+    "import": ("qoslab.cli.importing", "Import router configurations, captures or results of other tools."),
     "figure": ("qoslab.cli.figure", "Draw one figure of a run, for a paper."),
     "draw": ("qoslab.cli.draw", "Draw a topology."),
     "advise": ("qoslab.cli.advise", "Estimate the number of repetitions needed to detect a difference."),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--difference",
     required=True,
-    metavar="FIGURE",
+    metavar="VALUE",
     help="Smallest difference to detect, in the unit of the metric (20 kb/s) or relative to each value (2 %).",
 )
 @json_option

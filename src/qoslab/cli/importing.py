@@ -61,10 +61,14 @@ def command(
     anonymous: bool,
     as_json: bool,
 ) -> None:
-    """Make tables and graphs from the files of other tools, or an experiment from the output of routers.
+    """Import router configurations, captures or results of other tools.
 
-    Each file of a tool becomes one arm. The output folder contains the tables as Parquet, report.html with the graphs,
-    and import.json with the list of files, how they were read, and remarks on them.
+    The output of routers, in one file or several, becomes an experiment with topology, policies and background load.
+    Routers are joined by subnet; hosts are placed in subnets without another router. ignored.txt lists the lines that
+    are left out. Secrets are never written.
+
+    Each file of a tool becomes one arm of a report. The output folder contains the tables as Parquet, report.html with
+    the graphs, and import.json with the list of files, how they were read, and remarks on them.
 
     \b
     capture  pcapng or pcap, optionally compressed by gzip
@@ -73,11 +77,8 @@ def command(
     irtt     output of irtt client -o
     flent    a flent data file
     csv      a header time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms
-    router   show running-config, version, interfaces, policy-map interface, ip route of IOS or IOS-XE
-
-    The output of routers, in one file or several, becomes an experiment with topology, policies and background load.
-    Routers are joined by subnet; hosts are placed in subnets without another router. The lines that are left out are
-    listed in ignored.txt. Secrets are never written.
+    router   show running-config, show version, show interfaces,
+             show policy-map interface, show ip route of IOS or IOS-XE
     """
     from qoslab.exchange.readers import detect_format
 

@@ -35,9 +35,9 @@ _ROWS = 20
     "interfaces",
     multiple=True,
     metavar="NAME",
-    help="Interface, by name or number, of a capture that has several; give it twice for BEFORE and AFTER.",
+    help="Interface, by name or number, if a capture has several. Give it twice for BEFORE and AFTER.",
 )
-@click.option("--table", type=click.Path(path_type=Path), help="File for the joined packets, as Parquet.")
+@click.option("--table", type=click.Path(path_type=Path), help="Parquet file for the matched packets.")
 @json_option
 def command(
     before: Path,
@@ -50,10 +50,10 @@ def command(
 ) -> ExitStatus:
     """Infer the policer, shaper or line rate between two captures.
 
-    BEFORE was captured where packets enter a device, AFTER where they leave it, at the same time; pcap or pcapng, gzip
-    or not. Packets are joined one by one and reported by flow and type of service: lost, remarked, overtaking others,
-    delayed. A limiter is reported only if it explains these packets when it is replayed;
-    docs/reference/captures.md describes how, and the limits of the method.
+    BEFORE was captured where packets enter a device, AFTER where they leave it, at the same time. Both are pcap or
+    pcapng files, compressed by gzip or not. The command matches each packet of BEFORE with AFTER, and counts lost,
+    remarked, reordered and delayed packets for each flow and DSCP. It reports a limiter only if a replay of the packets
+    through that limiter explains them; docs/reference/captures.md describes the method and its limits.
     """
     from qoslab.analysis.capture_interfaces import unreadable
     from qoslab.analysis.limiter_inference import infer, join, load

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     "devices",
     metavar="INTERFACE=NAME",
     multiple=True,
-    help="With --kernel: network device in place of an interface, such as Gi0/1=eth0. Can be repeated.",
+    help="With --kernel: network device in place of an interface, such as Gi0/1=eth0. Repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 def command(
     file: str,
     rate: str | None,
@@ -48,7 +48,7 @@ def command(
     """Show the effective values of a QoS policy, with findings.
 
     FILE contains a policy-map or a whole running configuration, as pasted from a terminal. Without FILE, the command
-    reads standard input. Lines that are not read are listed. Secrets are not printed. Exit status: 0 no errors,
+    reads standard input. It lists the lines that it does not read, and never prints secrets. Exit status: 0 no errors,
     1 findings of severity error, or with --kernel an action that the kernel cannot carry out, 2 the input cannot be
     read.
     """

@@ -45,7 +45,7 @@ MAX_SECONDS = 3600.0
     help="Router model (3725, 2811, ISR4451) or release (classic, hqf, ios-xe). [default: from the `version` line]",
 )
 @click.option("--picture", metavar="FILE", type=click.Path(dir_okay=False), help="SVG file for graphs of the results.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 def command(
     file: str,
     traffic: str,
