@@ -139,7 +139,7 @@ impl Connection {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The sender has ended the connection, or is gone: its own report is missing then.
+                // The sender has ended the connection or disappeared: its report is then missing.
                 Ok(_) | Err(_) => self.stream = None,
             }
         }

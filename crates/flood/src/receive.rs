@@ -187,7 +187,7 @@ impl Receiver {
             .map_err(|e| Error::System("cannot enable the kernel's drop counter", e))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)
             .map_err(|e| Error::System("cannot enable receive timestamps", e))?;
-        // A raw socket is of one family anyhow.
+        // A raw socket has a fixed IP version.
         if self.address.is_ipv6() && self.port.is_some() {
             setsockopt(&socket, sockopt::Ipv6V6Only, &true)
                 .map_err(|e| Error::System("cannot restrict the socket to IPv6", e))?;
@@ -231,7 +231,7 @@ impl Receiver {
             };
             let stamped = stamped.unwrap_or_else(clock::wall);
             let found = found.and_then(|(source, port, payload)| {
-                // A short stamp has a part of the flood's number only.
+                // A short stamp contains only part of the flood's number.
                 let short = || self.id.and_then(|id| Stamp::read_short(payload, id, stamped));
                 Some((source, port, payload, Stamp::read(payload).or_else(short)?))
             });

@@ -80,7 +80,7 @@ fn sent_datagrams_are_received() {
     ));
     std::thread::sleep(std::time::Duration::from_millis(120));
     let (lines, received) = receiver.stop();
-    // 200 bytes at 2 Mb/s: one each 0.8 ms, three times.
+    // 200 bytes at 2 Mb/s: one every 0.8 ms, three times.
     assert_eq!(output["packets"], 750);
     assert_eq!(output["bytes"], 750 * 200);
     assert_eq!(output["payload_bytes"], 750 * 172);
@@ -116,7 +116,7 @@ fn a_flood_in_batches_has_the_same_pace_and_whole_batches() {
     ));
     std::thread::sleep(std::time::Duration::from_millis(120));
     let (_, received) = receiver.stop();
-    // A batch each 3.2 ms, of the two streams in turn: 63 in 0.2 s.
+    // A batch every 3.2 ms, from the two streams in turn: 63 in 0.2 s.
     assert_eq!(
         (&output["packets"], &output["batch"], &output["gap_ns"]),
         (&(63 * 8).into(), &8.into(), &400_000.0.into())
@@ -135,7 +135,7 @@ fn ipv6_is_sent_and_received_with_its_longer_header() {
     let output = sent(&format!("send ::1 --port {port} --bandwidth 1600 --size 200 --duration 0.1 --catch-up 1000"));
     std::thread::sleep(std::time::Duration::from_millis(120));
     let (_, received) = receiver.stop();
-    // One each millisecond, 48 bytes of each of them headers.
+    // One every millisecond, each with 48 bytes of headers.
     assert_eq!(output["packets"], 100);
     assert_eq!(output["destination"], "::1");
     for (key, each) in [("packets", 1), ("bytes", 200), ("payload_bytes", 152)] {
@@ -238,7 +238,7 @@ fn pages_are_acknowledged_and_timed() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("flood starts");
-    // Waits for the listener by the table of sockets: a connection would count as one of the three.
+    // Waits for the listener in the table of sockets: a connection would count as one of the three.
     let listening = format!(":{port:04X} 00000000:0000 0A");
     while !std::fs::read_to_string("/proc/net/tcp").expect("a table").contains(&listening) {
         std::thread::yield_now();
@@ -264,7 +264,7 @@ fn pages_are_acknowledged_and_timed() {
     assert_eq!(sums(&sent), sums(&received));
     let streams = sums(&sent);
     assert_eq!(streams.len(), 3);
-    // Three to five pages, by the start of the connection; a machine without time may start fewer.
+    // Three to five pages, depending on the start of the connection; a busy machine may start fewer.
     assert!(streams.iter().all(|(bytes, pages)| bytes / 300_000 == *pages && (1..=5).contains(pages)), "{streams:?}");
 }
 

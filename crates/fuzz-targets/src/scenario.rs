@@ -32,7 +32,7 @@ pub fn run(bytes: &[u8]) {
         flow.gap_ns = flow.gap_ns.map(|gap| gap.max(1000));
         flow.streams = flow.streams.min(4);
     }
-    // Slower or shorter it may be another one's turn to be refused.
+    // With a slower or shorter flow, another flow might be refused first.
     let Ok(simulation) = Simulation::new(&scenario) else { return };
     let packets = simulation.run(Vec::<Vec<u8>>::new()).unwrap().packets;
     let dropped: u64 = packets.dropped.values().sum();

@@ -40,7 +40,7 @@ pub fn run(bytes: &[u8]) {
     path.detour = Duration(u64::from(input.word()) * 1000);
     let offered = u64::from(input.word()) * 2;
     let mut net = Net::new(path, &settings, u64::from(input.word()));
-    // A bit for each segment of the client: lost, or of an ECN-capable one marked.
+    // One bit for each segment of the client: lost, or marked if it is ECN-capable.
     let fates = Rc::new(RefCell::new((input.0.to_vec(), 0, 0)));
     let lost = Rc::clone(&fates);
     net.script = Some(Box::new(move |_, _| {

@@ -114,7 +114,7 @@ impl Responder {
                     self.open_requested_ports(open)?;
                     Some(answer)
                 }
-                // Anything may come to a port; it is counted.
+                // A port may receive anything; it is counted.
                 Err(Refusal::Malformed) => None,
                 Err(refusal) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, refusal.to_string())),
             }
@@ -122,7 +122,7 @@ impl Responder {
             self.protocol.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
         };
         if let (Some(bytes), Some(socket)) = (&answered, self.sockets.get_mut(&(port, Family::of(from.0)))) {
-            // An answer that is not sent is a missing one to the other end, which counts it.
+            // The other end counts an answer that is not sent as missing.
             let _ = socket.answer(bytes, from, own);
         }
         Ok(answered)

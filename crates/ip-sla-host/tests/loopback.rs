@@ -83,7 +83,7 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
     let open = |kind| Socket::open(kind, None, 0);
     let mut responder = Responder::new();
     let allowed = ["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
-    // The control port may be that of another test for a while.
+    // The control port may belong to another test for a while.
     let limit = now() + 10_000_000_000;
     let control = loop {
         match Responder::open_missing(&[], None, open) {
@@ -101,7 +101,7 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
             }
         }
     };
-    // The port was free just before, so the listener on it is the responder, asked by the control message.
+    // The port was free just before, so the listener is the responder, opened by the control message.
     let free = |address| UdpSocket::bind((address, 0)).unwrap().local_addr().unwrap().port();
     for address in BOTH {
         let jitter = OperationConfig {
@@ -117,7 +117,7 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
         assert_eq!(found.statistics.losses.total, 0);
     }
     assert_eq!((responder.protocol().counts.control_messages, responder.protocol().counts.packets), (2, 20));
-    // Another of the machine's addresses answers for itself: the kernel alone would have 127.0.0.1 answer.
+    // Another of the machine's addresses answers for itself: the kernel alone would answer from 127.0.0.1.
     let second = IpAddr::from([127, 0, 0, 2]);
     let found =
         measured_report(OperationConfig { control: true, ..operation(second, free(second)) }, || serve(&mut responder));

@@ -181,7 +181,7 @@ impl Operation {
         while self.started && now >= self.next_run {
             let frequency = u64::from(self.config.frequency_s) * SECOND;
             if self.burst.is_some() {
-                // The run before is not over: this one is not made.
+                // The previous run has not ended, so this one is skipped.
                 self.end_run(self.next_run, ReturnCode::Busy, &Statistics::default());
             } else {
                 self.begin(self.next_run.max(now));
@@ -189,7 +189,7 @@ impl Operation {
             }
             self.next_run += frequency;
             if now >= self.next_run {
-                // Runs that a stopped process has missed altogether are not made up for.
+                // Runs that a stopped process has missed are not made up for.
                 self.next_run = now + frequency - (now - self.next_run) % frequency;
             }
         }

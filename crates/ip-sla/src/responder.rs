@@ -161,7 +161,7 @@ impl Responder {
 
     /// A control message to answer.
     fn read(&self, from: (IpAddr, u16), bytes: &[u8]) -> Result<Control, Refusal> {
-        // Another responder's control port asks for nothing.
+        // A message from another responder's control port requests nothing.
         let message = Control::read(bytes)
             .filter(|m| !m.reply && m.port != 0 && m.port != packet::CONTROL_PORT && from.1 != packet::CONTROL_PORT)
             .ok_or(Refusal::Malformed)?;

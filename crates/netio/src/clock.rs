@@ -12,7 +12,7 @@ pub fn wall() -> u64 {
 
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result; the two clocks that are asked for always exist on Linux.
+    // SAFETY: `time` is a valid place for the result; both clocks always exist on Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -132,7 +132,7 @@ impl Socket {
         match family {
             Family::V4 => socket.set_tos_v4(u32::from(tos))?,
             Family::V6 => {
-                // A raw socket is of one version of IP by its protocol, and refuses the option.
+                // The protocol of a raw socket determines its IP version, and it refuses the option.
                 if matches!(kind, Kind::Udp { .. }) {
                     socket.set_only_v6(true)?;
                 }
@@ -260,7 +260,7 @@ impl Socket {
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = std::mem::size_of_val(&control) as _;
-        // SAFETY: every pointer in `message` refers to live memory of the length that is given with it.
+        // SAFETY: every pointer in `message` refers to live memory of the length given with it.
         let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
         if length < 0 {
             return Err(io::Error::last_os_error());
@@ -270,14 +270,14 @@ impl Socket {
         let from = peer(&address);
         let (mut received, mut stamped, mut number, mut to) = (0, None, None, None);
         // SAFETY: the macros walk the control messages that the kernel has written within `control`, and each is read
-        // as what its level and type say.
+        // as the type that its level and type number name.
         unsafe {
             let mut each = libc::CMSG_FIRSTHDR(&raw const message);
             while !each.is_null() {
                 let data = libc::CMSG_DATA(each);
                 match ((*each).cmsg_level, (*each).cmsg_type) {
                     (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => received = nanoseconds(data.cast()),
-                    // The first of three stamps is the software's.
+                    // The first of the three stamps is the software stamp.
                     (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamped = Some(nanoseconds(data.cast())),
                     (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                         let error = data.cast::<libc::sock_extended_err>().read_unaligned();
@@ -306,7 +306,7 @@ impl Socket {
 fn source(own: IpAddr) -> Vec<u8> {
     fn message<T>(level: libc::c_int, kind: libc::c_int, data: &T) -> Vec<u8> {
         let length = std::mem::size_of::<T>() as libc::c_uint;
-        // SAFETY: arithmetic alone.
+        // SAFETY: pure arithmetic.
         let (space, filled) = unsafe { (libc::CMSG_SPACE(length), libc::CMSG_LEN(length)) };
         let mut bytes = vec![0; space as usize];
         // SAFETY: all zeros is a valid header.
@@ -341,7 +341,8 @@ fn peer(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
     let at = &raw const *storage;
     match i32::from(storage.ss_family) {
         libc::AF_INET => {
-            // SAFETY: the storage is aligned for any address, as long as the longest, and says that it has this one.
+            // SAFETY: the storage is aligned for any address, as long as the longest one, and its family says that it
+            // has this type.
             let found = unsafe { &*at.cast::<libc::sockaddr_in>() };
             Some((Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr)).into(), u16::from_be(found.sin_port)))
         }
@@ -362,7 +363,7 @@ pub(crate) fn set(
     value: libc::c_uint,
 ) -> io::Result<()> {
     let length = std::mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: `value` is readable and of the length that is given.
+    // SAFETY: `value` is readable and has the given length.
     let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -375,7 +376,7 @@ pub(crate) fn set(
 /// # Safety
 /// A whole `timespec` must be readable there.
 unsafe fn nanoseconds(stamp: *const libc::timespec) -> u64 {
-    // SAFETY: as the caller promises; it need not be aligned.
+    // SAFETY: guaranteed by the caller; it need not be aligned.
     let time = unsafe { stamp.read_unaligned() };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

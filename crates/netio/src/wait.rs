@@ -85,8 +85,8 @@ pub fn be_punctual() {
     // SAFETY: all zeros is valid, and the sizes are right.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     attributes.size = std::mem::size_of_val(&attributes) as u32;
-    // SAFETY: the calls take no pointers but to `attributes`, which is valid. One nanosecond is the least timer slack;
-    // zero would mean the default of 50 microseconds.
+    // SAFETY: the calls take no pointers except to `attributes`, which is valid. One nanosecond is the minimum timer
+    // slack; zero would mean the default of 50 microseconds.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
         if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, attributes.size, 0) == 0 {
@@ -184,7 +184,7 @@ impl Stop {
         if left > spin_ns && self.wait([], Some(left - spin_ns)) {
             return;
         }
-        // A wait that something else has interrupted is not made up for by spinning.
+        // An interrupted wait is not extended by spinning.
         while (1..=spin_ns).contains(&deadline.saturating_sub(monotonic())) {
             std::hint::spin_loop();
         }

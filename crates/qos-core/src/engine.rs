@@ -135,7 +135,7 @@ impl<P> Engine<P> {
             let message = "a router cannot become a switch, nor a switch a router: start another daemon";
             return Err(ConfigError::new("switch", message));
         }
-        // Everything is checked: from here on nothing fails.
+        // Everything is checked: nothing fails from here on.
         self.advance(now);
         BufferPool::reserve(&mut self.shared.pools, &reserved_cells, self.ports.len());
         let later_fragments = match config.switch {
@@ -157,7 +157,7 @@ impl<P> Engine<P> {
         let plans = std::mem::take(&mut self.ports).into_iter().zip(ports);
         self.ports = plans.map(|(port, plan)| port.configured(now, plan, &mut self.shared)).collect();
         for index in 0..self.ports.len() {
-            // Also if the policies continue: their access lists may have changed.
+            // Also if the policies stay: their access lists may have changed.
             self.ports[index].index(&self.shared.lists);
             self.note_in(index);
             self.note_out(index);
@@ -244,7 +244,7 @@ impl<P> Engine<P> {
             into.append(&mut self.shared.outputs.0);
         }
         if self.in_due.least_key().min(self.out_due.least_key()) <= now.0 {
-            // Outputs are written to their destination, behind earlier ones.
+            // Outputs are written to their destination, after earlier ones.
             std::mem::swap(&mut self.shared.outputs.0, into);
             self.advance(now);
             std::mem::swap(&mut self.shared.outputs.0, into);

@@ -54,7 +54,7 @@
 #[macro_use]
 mod mistaken;
 
-// The configurations of the integration tests, which know the crate by its name.
+// The configurations of the integration tests, which use the crate by its name.
 #[cfg(test)]
 extern crate self as qos_core;
 #[cfg(test)]

@@ -97,7 +97,7 @@ impl ClassState {
     /// Marks a packet as the class does. Apart from the rest, since most classes that police do not mark.
     #[inline(never)]
     fn mark(&mut self, plan: &ClassPlan, descriptor: &mut Descriptor) {
-        // A value from another field is that of the packet as it came to the class.
+        // A value from another field is the packet's value on arrival at the class.
         let before = (!plan.map.is_empty()).then_some(*descriptor);
         for (set, marked) in plan.set.iter().zip(&mut self.marked) {
             *marked += u64::from(marking::set(descriptor, set.field, set.value));
@@ -278,7 +278,7 @@ impl Policy {
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
         let (Some(police), Some(meter)) = (&plan.police, &mut state.meter) else { return true };
-        // Frames that are not IP are classified but not policed: in the published print the class counts a few more
+        // Frames that are not IP are classified but not policed: in the published output the class counts a few more
         // packets than its policer.
         if !descriptor.is_ip() {
             return true;
@@ -373,9 +373,9 @@ impl Policy {
                 DropReason::Priority => state.drops.priority.add(bytes),
                 DropReason::Random => state.drops.random.add(bytes),
                 DropReason::RandomTail => state.drops.random_tail.add(bytes),
-                // The queue is of the interface's tree, below a policy without queues.
+                // The queue belongs to the interface's tree, below a policy without queues.
                 DropReason::Aqm => state.drops.aqm.add(bytes),
-                // Access lists deny ahead of the classes.
+                // Access lists deny packets before the classes see them.
                 DropReason::Denied | DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
             }
             if in_rate {

@@ -41,7 +41,7 @@ impl<K: Key> WinnerTree<K> {
         let size = size.next_power_of_two();
         let mut nodes = vec![Entry { key: K::NONE, index: 0 }; 2 * size];
         for node in (1..2 * size).rev() {
-            // While no key takes part the leftmost wins, as in every draw.
+            // If no key takes part the leftmost wins, as in every draw.
             nodes[node].index = if node >= size { (node - size) as u32 } else { nodes[node * 2].index };
         }
         let root = nodes[1];
@@ -71,7 +71,7 @@ impl<K: Key> WinnerTree<K> {
                 winner = sibling;
             }
             node /= 2;
-            // Above a node with the same winner as before nothing has changed.
+            // Above a node whose winner is unchanged, nothing has changed.
             if self.nodes[node] == winner {
                 return;
             }

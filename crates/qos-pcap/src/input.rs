@@ -55,7 +55,7 @@ impl<'a> Input<'a> {
             self.start = 0;
             while self.buffer.len() < count && !self.ended {
                 let held = self.buffer.len();
-                // No more at a time than has come so far: a length that is not true takes no memory.
+                // Never more than has arrived so far: a false length takes no memory.
                 let wanted = (count - held).clamp(PIECE, PIECE.max(held));
                 match self.source.by_ref().take(wanted as u64).read_to_end(&mut self.buffer) {
                     Ok(read) => self.ended = read < wanted,

@@ -84,7 +84,7 @@ impl Link {
                 Some((if version == 6 { ethertype::IPV6 } else { ethertype::IPV4 }, 0))
             }
             Link::Cooked => Some((u16_at(frame, 14)?, 16)),
-            // Here alone the protocol stands first: a frame may be cut between it and the header's end.
+            // Only here the protocol comes first: a frame may be truncated between it and the end of the header.
             Link::Cooked2 => (frame.len() >= COOKED2_HEADER).then_some((u16_at(frame, 0)?, COOKED2_HEADER)),
         }
     }

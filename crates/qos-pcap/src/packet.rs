@@ -77,7 +77,7 @@ impl Facts {
 /// Describes a packet. `identity` is of so many `behind` the IP header; `room` is the caller's, to be used again.
 pub fn describe(Packet { link, frame, length, .. }: Packet<'_>, behind: usize, room: &mut Vec<u8>) -> Facts {
     let Some((ethertype, start)) = link.network(frame) else { return Facts::NOT_IP };
-    // The capture may have saved any part of it.
+    // The capture may have saved any part of the packet.
     let (packet, whole) = (&frame[start..], (length as usize).max(frame.len()) - start);
     let plain = link == Link::Ethernet && Layout::of(frame).is_some_and(|found| found.network == start);
     let descriptor = if plain {

@@ -152,9 +152,9 @@ mod tests {
         assert_eq!(forward(&mut bridge, 1, 1, &frame(A, B, None)), [(0, None)]);
         assert_eq!(forward(&mut bridge, 2, 0, &frame(B, A, None)), [(1, None)]);
         assert_eq!(forward(&mut bridge, 3, 0, &frame(ALL, A, None)), everywhere);
-        // Behind the same port: not sent back.
+        // On the same port: not sent back.
         assert_eq!(forward(&mut bridge, 4, 0, &frame(A, [2; 6], None)), []);
-        // A station that moves is heard elsewhere.
+        // A station that moves is heard on another port.
         forward(&mut bridge, 5, 1, &frame(ALL, A, None));
         assert_eq!(forward(&mut bridge, 6, 5, &frame(A, B, None)), [(1, None)]);
         assert_eq!(forward(&mut bridge, AGE_NS + 6, 0, &frame(A, A, None)), []);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(forward(&mut bridge, 3, 4, &tagged(20)), [(2, None), (5, Some(20))]);
         assert_eq!(forward(&mut bridge, 4, 4, &frame(A, B, None)), [(5, Some(1))]);
         assert_eq!(forward(&mut bridge, 5, 5, &tagged(0)), [(0, None)]);
-        // An access port takes its own VLAN's tag only.
+        // An access port accepts only the tag of its own VLAN.
         assert_eq!(forward(&mut bridge, 6, 2, &tagged(10)), []);
         assert_eq!(forward(&mut bridge, 7, 1, &tagged(10)), [(0, None)]);
         assert_eq!(forward(&mut bridge, 8, 3, &frame(ALL, B, None)), []);

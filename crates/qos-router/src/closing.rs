@@ -30,7 +30,7 @@ fn leave(socket: OwnedFd) -> io::Result<()> {
     send(&far, [socket.as_raw_fd(), near.as_raw_fd()])?;
     drop(socket);
     drop(near);
-    // The kernel looks for what nobody can receive when an end is closed, so this one is the last.
+    // When an end is closed, the kernel searches for sockets that nobody can receive, so this end is closed last.
     drop(far);
     Ok(())
 }
@@ -38,7 +38,7 @@ fn leave(socket: OwnedFd) -> io::Result<()> {
 fn send(over: &UnixDatagram, descriptors: [RawFd; 2]) -> io::Result<()> {
     let mut byte = [0u8];
     let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: byte.len() };
-    // Aligned for headers of ancillary data, and larger than this one needs.
+    // Aligned for headers of ancillary data, and larger than needed.
     let mut control = [0u64; 8];
     let length = size_of::<[RawFd; 2]>() as libc::c_uint;
     // SAFETY: all zeros is a valid empty msghdr; `control` has room for the header and two descriptors, which are

@@ -106,7 +106,7 @@ impl Connection {
     }
 
     fn step(&mut self, mut answer: impl FnMut(&[u8]) -> Vec<u8>, refuse: impl FnOnce() -> Vec<u8>) -> Option<Interest> {
-        // A peer that does not take its replies is not read from, so that its backlog stays bounded.
+        // A peer that does not read its replies is not read from, so that its backlog stays bounded.
         if !self.ending && self.flush().ok()? {
             let mut chunk = [0; CHUNK];
             match self.stream.read(&mut chunk) {
@@ -204,7 +204,7 @@ impl Control {
     pub fn accept(&mut self, now: Time) {
         match self.listener.accept().and_then(|(stream, _)| Connection::new(stream)) {
             Ok(connection) => self.connections.push(connection),
-            // The client has gone again.
+            // The client has already disconnected.
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
             Err(_) => self.rests_until = now + REST,
@@ -225,7 +225,7 @@ impl AsRawFd for Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Nothing to do about a failure: the path may be gone with its file system.
+        // A failure cannot be handled: the path may have disappeared with its file system.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(clock.event(5_000, Time(u64::MAX)), Time(5_000));
         clock.wall += 1_000_000;
         assert_eq!(clock.event(1_005_000, Time(u64::MAX)), Time(5_000));
-        // A stamp of before the step, converted after it, is old rather than negative.
+        // A stamp from before the step, converted after it, is old rather than negative.
         assert_eq!(clock.event(5_000, Time(u64::MAX)), Time(0));
     }
 

@@ -154,7 +154,7 @@ pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
 /// filled in. False if the frame holds no such checksum.
 pub fn complete_checksum(frame: &mut [u8]) -> bool {
     let Some((at, field)) = (match ip(frame) {
-        // A fragment's checksum covers bytes that are not here; kernels never leave those undone.
+        // A fragment's checksum covers bytes that are not here; kernels never leave it uncomputed.
         Some(Ip::V4 { header, payload }) if !header.more_fragments() && !header.later_fragment() => {
             checksum_field(header.protocol(), payload).map(|f| (offset(frame, payload), f))
         }
@@ -328,7 +328,7 @@ mod tests {
         };
         assert_eq!(probe(&ipv6(protocol::ICMPV6, &message(128))), icmp(128));
         assert_eq!(probe(&ipv6(protocol::ICMPV6, &message(129))), icmp(129));
-        // A neighbour solicitation, the other version's echo, a message that is cut, a fragment.
+        // A neighbour solicitation, the echo of the other version, a truncated message, a fragment.
         for (next, payload) in [(protocol::ICMPV6, 135), (protocol::ICMPV6, 8), (protocol::ICMP, 128), (44, 128)] {
             assert_eq!(probe(&ipv6(next, &message(payload))), None);
         }

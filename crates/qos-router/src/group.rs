@@ -177,7 +177,7 @@ impl Group {
             self.due[number] = key(after.flatten().filter(|after| after.0 > due));
             self.transfer_frames(number);
         }
-        // Drops make no deadline, but their frames have to be given back.
+        // Drops set no deadline, but their frames have to be returned.
         for number in 0..self.members.len() {
             if self.touched[number] {
                 self.settle(number, ahead);

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn time_behind_counts_overlapping_departures_once() {
         let mut lateness = Lateness::new(10, 1);
-        // One stall from 100 to 150, in which three departures were due; a punctual one; another stall.
+        // One stall from 100 to 150 with three due departures; a punctual one; another stall.
         for (due, left) in [(100, 150), (120, 150), (149, 160), (162, 165), (200, 230)] {
             lateness.record(0, due, left);
         }

@@ -154,7 +154,7 @@ impl InTransit {
     fn drop_oldest(&mut self) {
         let entry = self.entries[self.slot(self.oldest)];
         if !entry.taken {
-            // The oldest of all is the oldest of its bucket, since chains are in the order of making.
+            // The oldest of all is the oldest of its bucket, because chains are in order of creation.
             let bucket = self.slot(entry.key);
             self.unlink(bucket, NONE, self.oldest);
         }
@@ -201,7 +201,7 @@ mod tests {
             const CAPACITY: usize = 16;
             const LIFE: u64 = 1000;
             let mut table = InTransit::new(CAPACITY, LIFE);
-            // The list keeps taken entries' places until they are the oldest, as the ring does.
+            // Places of removed entries stay in the list until they are the oldest, as in the ring.
             let mut list: VecDeque<(u64, u64, Transit, bool)> = VecDeque::new();
             let mut now = 0;
             for (step, key, insert) in steps {

@@ -97,7 +97,7 @@ enum Schema {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // clap has printed the help when nothing was given at all.
+    // clap has printed the help if there were no arguments.
     let Some(command) = cli.command.or(cli.run.map(Command::Run)) else { return ExitCode::from(2) };
     let result = match command {
         Command::Run(run) => start(run).map(|()| true),
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         }
     };
     match result {
-        // The reply says why.
+        // The reply gives the reason.
         Ok(false) => ExitCode::FAILURE,
         result => end("qos-router", result.map(drop)),
     }
@@ -127,7 +127,7 @@ fn start(run: Run) -> Result<(), Failure> {
     let routers = match (lab, name, ports, control) {
         (Some(lab), ..) => Routers::Lab(lab),
         (None, Some(name), Some(ports), Some(control)) => Routers::One { name, ports, control, kernel_netns },
-        // The rules of clap for these options let nothing else pass.
+        // The rules of clap for these options accept nothing else.
         _ => return Err(Failure::Failed("expected --lab, or --name with --ports and --control".to_owned())),
     };
     let options = daemon::Options { routers, budget_ns: budget, ring_ns: ring_ms * 1_000_000, spin_ns: spin };

@@ -73,15 +73,15 @@ fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, 
 
 /// A packet socket that has no interface yet. It sends past the queueing discipline.
 fn open_socket() -> io::Result<OwnedFd> {
-    // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
-    // SAFETY: no pointers are involved; the descriptor that is returned is owned by nobody else.
+    // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in. SAFETY: no
+    // pointers are involved; nobody else owns the returned descriptor.
     let socket = unsafe {
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
         check(fd, "opening a packet socket (this needs CAP_NET_RAW)")?;
         OwnedFd::from_raw_fd(fd)
     };
     set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1, "bypassing the qdisc")?;
-    // The kernel limits this to net.core.wmem_max and says nothing; a full buffer is counted when it happens.
+    // The kernel limits this silently to net.core.wmem_max; a full buffer is counted when it happens.
     set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20), "sizing the send buffer")?;
     Ok(socket)
 }
@@ -93,7 +93,7 @@ fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> io::Result<()> {
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = interface as libc::c_int;
-    // SAFETY: the address is a sockaddr_ll of the size that is given.
+    // SAFETY: the address is a sockaddr_ll of the given size.
     let bound = unsafe {
         libc::bind(
             socket.as_raw_fd(),
@@ -138,7 +138,7 @@ impl Ring {
             tp_frame_nr: slots as libc::c_uint,
         };
         set(&socket, packet, libc::PACKET_RX_RING, &request, "allocating the receive ring")?;
-        // SAFETY: a new mapping of the ring that was just made, of its exact size.
+        // SAFETY: a new mapping of the ring that was just created, of its exact size.
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -190,7 +190,7 @@ impl Ring {
 
     /// The stamp and bytes of a slot that is ours.
     fn inspect(&mut self, slot: usize, status: u32) -> Option<(u64, &mut [u8])> {
-        // SAFETY: the status says that the slot is ours, and the kernel does not touch it until it is given back.
+        // SAFETY: the status says that the slot is ours, and the kernel does not touch it until it is returned.
         let header = unsafe { self.header(slot).read() };
         let (mut start, mut length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
         let whole = header.tp_len == header.tp_snaplen && start + length <= SLOT;
@@ -202,7 +202,7 @@ impl Ring {
                 0 => libc::ETH_P_8021Q as u16,
                 _ => header.tp_vlan_tpid,
             };
-            // The kernel has taken the tag out; there is room for it between the ring's header and the frame.
+            // The kernel has removed the tag; there is room for it between the ring's header and the frame.
             if start < std::mem::size_of::<libc::tpacket2_hdr>() + VLAN_TAG || length + VLAN_TAG > LONGEST {
                 return None;
             }
@@ -222,7 +222,7 @@ impl Ring {
 
     fn bytes(&mut self, slot: usize, start: usize, length: usize) -> &mut [u8] {
         assert!(slot < self.slots && start + length <= SLOT);
-        // SAFETY: checked to lie within one slot of the mapping; only slots that are ours are asked for, one at a time.
+        // SAFETY: checked to lie within one slot of the mapping; only slots that are ours are requested, one at a time.
         unsafe { std::slice::from_raw_parts_mut(self.map.as_ptr().add(offset(slot) + start), length) }
     }
 
@@ -271,7 +271,7 @@ impl AsRawFd for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made with this size and nothing refers to it any more.
+        // SAFETY: the mapping was created with this size and nothing refers to it any more.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.slots / SLOTS_PER_BLOCK * BLOCK) };
         // SAFETY: taken once, and nobody uses it afterwards.
         close_later(unsafe { ManuallyDrop::take(&mut self.socket) });

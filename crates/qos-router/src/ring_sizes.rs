@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(of(10_000_000_000, 2), (16_384, 51));
         let (slots, mebibytes) = of(100_000_000, 100);
         assert!((700..720).contains(&slots) && mebibytes <= 120, "{slots} frames, {mebibytes} MiB");
-        // The least is never given up.
+        // The minimum is always kept.
         assert_eq!(of(100_000_000, 1_000).0, 512);
     }
 

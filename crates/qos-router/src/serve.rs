@@ -73,7 +73,7 @@ impl<'a> Server<'a> {
             }
             self.attend();
         }
-        // Side by side, since the kernel takes its time for each.
+        // In parallel, because the kernel takes long for each.
         thread::scope(|scope| {
             for member in &mut self.group.members {
                 scope.spawn(|| member.service.plane.close());
@@ -160,10 +160,10 @@ impl<'a> Server<'a> {
                 }
                 // The next round takes the frames.
                 Token::Ring(_) => {}
-                // Done below, whether or not there is any news.
+                // Done below, with or without messages.
                 Token::Kernel => {}
                 Token::Links => self.group.follow_links(),
-                // An error on such a socket is taken when it is read.
+                // An error on such a socket is cleared by reading it.
                 Token::Sla(number) => {
                     self.group.with(number, |member| member.service.plane.wake_sla());
                 }

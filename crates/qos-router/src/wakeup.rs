@@ -96,7 +96,7 @@ mod tests {
     fn wakeups_above_the_minimum_are_rationed() {
         let mut wakeup = Wakeup::new(30_000, Time(0));
         (0..1000).for_each(|_| wakeup.learn(100_000));
-        // Departures without a pause between them: each could be waited for from the lead on.
+        // Departures without pauses between them: each could be awaited from the lead time on.
         let (mut now, mut extra) = (0, 0);
         while now < 10_000_000_000 {
             let wait = wakeup.at(Time(now));

@@ -300,7 +300,7 @@ impl Network {
             for end in self.physical_ends(number) {
                 let Some(port) = engine.port(&self.ends[end].interface) else { continue };
                 self.attach(end, index, port);
-                // A host's frames come in by the router's port.
+                // A host's frames enter at the router's port.
                 if self.nodes[self.ends[peer(end)].node].kind == NodeKind::Host {
                     (self.ends[peer(end)].engine, self.ends[peer(end)].port) = (index, port);
                 }
@@ -499,7 +499,7 @@ fn port_config(scenario: &Scenario, end: usize, paced_by_peer: bool) -> PortConf
     let config = &link.ends[end % 2];
     let derived = || Seed::new(scenario.seed).with("link").with(&link.name).with(&config.node).number();
     PortConfig {
-        // Names of Linux interfaces, of which there are none.
+        // Names of Linux interfaces, which do not exist here.
         inside: String::new(),
         wire: String::new(),
         link: LinkConfig {

@@ -53,7 +53,7 @@ fn run(text: &str, end: Nanos, mut delay: impl FnMut(u32) -> Option<(Nanos, Nano
 fn answer(request: &[u8], at: Nanos) -> Vec<u8> {
     let mut bytes = request.to_vec();
     if bytes[0] == icmp::ECHO_V6 {
-        // The kernel has to do with its checksum alone.
+        // The kernel computes the checksum.
         bytes[0] = icmp::ECHO_REPLY_V6;
         return bytes;
     }
@@ -84,7 +84,7 @@ fn an_echo_over_ipv6_is_one_of_icmpv6() {
     let text = r#"{"type": "icmp-echo", "target": "2001:db8::2", "schedule": {"life_s": null, "start": "now"}}"#;
     let report = run(text, START + 2 * SECOND, |_| Some((MILLI, 3 * MILLI)));
     assert_eq!((report.latest.return_code, report.latest.rtt_ms), (ReturnCode::Ok, Some(4)));
-    // A reply of the other version of IP is none.
+    // A reply of the other IP version does not count.
     assert_eq!(packet::icmp_reply(&answer(&bytes, START)), None);
     assert_eq!(packet::icmpv6_reply(&answer(&packet::echo(7, 9, START, 28), START)), None);
 }
@@ -125,7 +125,7 @@ fn a_reply_after_the_timeout_is_late_and_not_lost() {
     let within = run(JITTER, START + 2 * SECOND, |n| Some((if n == 3 { 1100 * MILLI } else { MILLI }, 0)));
     let losses = within.latest.statistics.losses;
     assert_eq!((losses.total, losses.late, losses.period_max, within.latest.statistics.rtt.count), (0, 1, 0, 9));
-    // This one comes when its run has been counted already.
+    // This one arrives when its run has already been counted.
     let after = run(JITTER, START + 2 * SECOND, |n| Some((if n == 9 { 1100 * MILLI } else { MILLI }, 0)));
     let losses = after.latest.statistics.losses;
     assert_eq!((losses.total, losses.late, losses.missing), (0, 1, 0));
@@ -181,7 +181,7 @@ fn operation_ends_after_life_and_is_deleted_after_ageout() {
     }
     assert_eq!(bursts, 30);
     assert!(prober.is_empty());
-    // The same configuration once more does not revive it.
+    // Applying the same configuration again does not restart it.
     prober.configure(&config(&text), START + 20 * SECOND);
     assert!(prober.is_empty());
 }

@@ -38,7 +38,7 @@ fn ten_thousand_control_messages_open_so_many_ports_for_so_long() {
     }
     assert_eq!((responder.ports().count(), refused), (MOST_PORTS, 10_000 - MOST_PORTS as u64));
     assert_eq!((responder.counts.control_messages, responder.counts.errors), (MOST_PORTS as u64, refused));
-    // The owner of a port may extend it, each time counted from then.
+    // The owner of a port may extend its time, each time counted from then.
     responder.control((NEAR, 60_000), &ask(20_000, LONGEST_MS, false), START + SECOND).unwrap();
     responder.poll(START + SECOND);
     assert_eq!(responder.ports().count(), MOST_PORTS);

@@ -170,7 +170,7 @@ impl<P> Egress<P> {
 
     /// The frame of [`prepare`](Self::prepare).
     pub fn transmit(&mut self, descriptor: Descriptor, payload: P, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
-        // Everything up to its arrival is settled.
+        // Everything before its arrival is settled.
         let now = self.outbound.settled;
         if !self.outbound.enabled {
             return self.outbound.drop(now, descriptor.counted_len, payload, DropReason::Disabled, outputs);
@@ -253,7 +253,7 @@ impl<P> Egress<P> {
     }
 
     fn start_frame(&mut self, Upcoming { start: now, queue, end }: Upcoming, pool: &mut BufferPool) {
-        // The one before has passed: the pace is never faster than the line.
+        // The previous frame has passed: the pace is never faster than the line.
         self.release(Time(u64::MAX), pool);
         let Some(Waiting { mut descriptor, payload, label, cells, arrival }) = self.queues[queue].pop_front() else {
             return self.upcoming = None;

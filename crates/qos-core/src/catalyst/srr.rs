@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(srr.pick(at(100), 0b0110), Some(1), "in a draw the lower number");
         srr.served(at(100), 0, FULL, 0b0111);
         srr.served(at(100), 1, FULL, 0b0111);
-        // One part in 10 of the port, less a longest frame's time: the first waits 1.1 ms, the second 2.3 ms.
+        // One part in 10 of the port, less the time of a longest frame: the first waits 1.1 ms, the second 2.3 ms.
         assert_eq!(srr.pick(at(110), 0b0011), None);
         assert_eq!(srr.pick(at(115), 0b0011), Some(0));
         assert_eq!(srr.pick(at(130), 0b0011), Some(0), "it might have sent 1.2 ms before the other");

@@ -53,7 +53,7 @@ impl Addresses {
         if entries.first().is_some_and(|entry| entry.source.address.is_ipv6()) {
             return Addresses::Ipv6(entries.iter().map(|entry| ends(entry, bits)).collect());
         }
-        // A wildcard and its address are of one family, so that no bits of IPv4 are lost.
+        // A wildcard and its address have the same IP version, so no bits of IPv4 are lost.
         Addresses::Ipv4(entries.iter().map(|entry| ends(entry, |address| bits(address) as u32)).collect())
     }
 }

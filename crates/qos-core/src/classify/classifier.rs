@@ -174,7 +174,7 @@ fn matcher_values(field: Field, matcher: &Matcher, lists: &[AccessList]) -> Valu
         MatchMode::Any => union(matcher.criteria.iter().map(|statement| statement_values(field, statement, lists))),
         MatchMode::All if matcher.criteria.is_empty() => Some(BTreeSet::new()),
         MatchMode::All => {
-            // A statement behind an access list does not avoid the access list, because it counts its hits.
+            // A statement after an access list does not skip the access list, because its hits are counted.
             let asked = matcher.criteria.iter().position(counts).map_or(matcher.criteria.len(), |first| first + 1);
             matcher.criteria[..asked].iter().find_map(|statement| statement_values(field, statement, lists))
         }

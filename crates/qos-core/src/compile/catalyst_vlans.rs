@@ -169,7 +169,8 @@ impl<'a> Actions<'a> {
             (Some(trust), _) => Some(Mark::Trust(trust)),
             (None, Some(set)) => Some(match set.field {
                 SetField::Dscp | SetField::IpDscp => Mark::Dscp(set.value as u8),
-                // Inferred: the map that gives a trusted precedence its code point serves one that is set too.
+                // Inferred: the map from a trusted precedence to its code point also applies to a precedence that a
+                // policy sets.
                 _ => Mark::Dscp(self.switch.maps.ip_prec_dscp[usize::from(set.value & 7)]),
             }),
             (None, None) => None,

@@ -134,7 +134,7 @@ pub(crate) fn place(
             conversation += 1;
             place.conversation = Some(conversation);
         }
-        // A conversation of class-default that asks for nothing is not shown as a queue.
+        // A conversation of class-default without a bandwidth is not shown as a queue.
         if default && conversations && !context.class_queues(class) {
             place.own = None;
         }
@@ -364,7 +364,7 @@ fn weights(
     let without = (0..classes.len()).filter(|index| bandwidth[*index].is_none() && takes_part(*index)).count();
     let without = without.max(1) as u64;
     let remaining: u64 = bandwidth.iter().flatten().filter_map(|b| b.remaining_percent).map(u64::from).sum();
-    // Weights are b/s, or with `remaining` parts of a million of the rest.
+    // Weights are in b/s, or with `remaining` in millionths of the rest.
     let other = if bandwidth.iter().flatten().any(|bandwidth| bandwidth.remaining_ratio.is_some()) {
         1_000_000
     } else if remaining > 0 {

@@ -189,8 +189,8 @@ fn shaped(
             threshold: defaults::CONGESTIVE_DISCARD_THRESHOLD,
             total: Some(shaper.buffers),
         };
-        // Packets released by shapers join weighted fair queueing. Next to a FIFO, they have their rate ahead of the
-        // other packets when the line is full, and the others have the rest of the line.
+        // Packets released by shapers join weighted fair queueing. Next to a FIFO, they get their rate before the other
+        // packets when the line is full, and the others get the rest of the line.
         let rank = if by_sequence { Rank::Released(SINGLE) } else { Rank::Weight(shape.target_bps()) };
         left = left.saturating_sub(shape.target_bps());
         let wanted =

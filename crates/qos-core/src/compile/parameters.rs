@@ -261,7 +261,7 @@ fn shape_burst(path: &str, burst: ShapeBurst, cir_bps: Option<u64>, zero: bool) 
         ShapeBurst::Ms(ms) => {
             in_range(path, ms, &SHAPE_BURST_MS, "ms")?;
             let Some(cir_bps) = cir_bps else { return Ok(None) };
-            // For bits the range of the typed value is documented, for milliseconds that of the milliseconds.
+            // The documented range is that of the typed value for bits, and that of the milliseconds for milliseconds.
             let bits = u64::try_from(u128::from(cir_bps) * u128::from(ms) / 1_000).unwrap_or(u64::MAX);
             if bits == 0 {
                 return Err(ConfigError::out_of_range(
@@ -307,7 +307,7 @@ pub(crate) fn shape(
     };
     if let (Some(cir_bps), Some(bc_bits), Some(be_bits)) = (cir_bps, bc_bits, be_bits) {
         let interval = interval(bc_bits, cir_bps);
-        // A shorter interval could not be kept to a thousandth in whole nanoseconds.
+        // A shorter interval could not be represented to a thousandth in whole nanoseconds.
         if bc_bits == 0 || interval < Duration::from_micros(1) {
             let message =
                 format!("a burst of {bc_bits} bits at {cir_bps} b/s gives an interval of {interval}: use a larger bc");
@@ -392,8 +392,8 @@ pub(crate) fn class_queue(
     let fair = flows.is_some();
     let flows = flows.flatten();
     Ok(match properties.class_queues {
-        // A classic shaper has weighted fair queueing whether or not it is asked for, and so has what no class takes;
-        // with a bandwidth class-default is a class like others.
+        // A classic shaper always has weighted fair queueing, and so have packets that no class matches; class-default
+        // with a bandwidth is a class like others.
         ClassQueues::Conversations
             if fair || class.shape.is_some() || (class.name == CLASS_DEFAULT && class.bandwidth.is_none()) =>
         {

@@ -193,11 +193,11 @@ mod tests {
         assert_eq!(weights(json!([bandwidth("a", "percent", 25)])), [500_000, 1_500_000]);
         // Priority traffic is not part of the remainder.
         assert_eq!(weights(json!([priority("a", 200), third])), [300_000, 1_500_000]);
-        // A hundredth is left in any case.
+        // At least a hundredth remains.
         assert_eq!(weights(json!([bandwidth("a", "kbps", 1_980), limited("b")])), [1_980_000, 10_000, 10_000]);
         let all = json!([bandwidth("a", "kbps", 1_500), limited("b"), bandwidth("class-default", "kbps", 500)]);
         assert_eq!(weights(all), [1_500_000, 20_000, 500_000]);
-        // A shaper is no bandwidth.
+        // A shaper is not a bandwidth.
         assert_eq!(weights(json!([half, shaped("b")])), [500_000, 750_000, 750_000]);
     }
 

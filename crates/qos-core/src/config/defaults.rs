@@ -303,8 +303,8 @@ pub const CUSTOM_QUEUE_LIMIT: u32 = 20;
 /// `queue-list N queue Q byte-count`, bytes per turn.
 pub const CUSTOM_BYTE_COUNT: u32 = 1_500;
 
-// Alternatives if sources disagree or are missing; both can be run. docs/internals/ask-a-device.md has the experiment
-// that would decide each on a real router.
+// Alternatives if sources disagree or are missing; both can be run. docs/internals/ask-a-device.md describes the
+// experiment on a real router that would decide each.
 
 /// Packets counted in the depth of a class in `show policy-map interface` of the later generation. A published output
 /// has a parent class with 174 = 107 + 64 + 3 packets, where a ring of 2 and the packet on the line make 3, next to a

@@ -233,8 +233,7 @@ fn length(bytes: usize) -> u32 {
 fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
     let Some(header) = Ipv4::of(packet) else { return };
     let total = header.total_len();
-    // Ethernet pads short packets, so that the header's length is the one that counts; where it cannot be true the
-    // bytes at hand do.
+    // Ethernet pads short packets, so the length in the header counts; if it cannot be true, the received bytes count.
     let packet = if (header.len..=packet.len()).contains(&total) { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv4;
     descriptor.network_len = length(packet.len());
@@ -254,7 +253,8 @@ fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
 fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     let Some(header) = Ipv6::of(packet) else { return };
     let total = header.total_len();
-    // A payload length of 0 with hop-by-hop options may be a jumbogram's (RFC 2675), whose length those say.
+    // A payload length of 0 with hop-by-hop options may belong to a jumbogram (RFC 2675), whose options give the
+    // length.
     let stated = total > IPV6_HEADER || header.next_header() != 0;
     let packet = if stated && total <= packet.len() { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv6;

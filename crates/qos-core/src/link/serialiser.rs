@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn fraction_of_a_nanosecond_is_dropped_with_a_nonconforming_frame() {
         let mut link = Serialiser::new(Rate(3), Time(0));
-        // The first frame conforms at the very moment at which it has passed.
+        // The first frame conforms at the very instant at which it has passed.
         link.set_sustained(Some(SustainedPlan { rate: Rate(1), tolerance: Duration(5_333_333_334) }));
         let first = link.pass(Time(0), 1);
         assert_eq!(first, Passage { start: Time(0), end: Time(2_666_666_666), remainder: 2 });

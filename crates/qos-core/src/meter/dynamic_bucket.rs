@@ -126,7 +126,7 @@ impl DynamicBucket {
     /// moves it up and down within a round trip.
     fn compare(&mut self, now: Time) {
         let (level, size) = (self.level, self.size);
-        // Unconfirmed, as is all of the comparison: a packet, or a tenth of a small bucket.
+        // Unconfirmed, like the whole comparison: a packet, or a tenth of a small bucket.
         let step = (1_500 * UNITS_PER_BYTE).min(size / 10);
         let Some(watch) = &mut self.watch else { return };
         watch.peak = watch.peak.max(level);
@@ -239,7 +239,7 @@ impl Shown {
     }
 
     fn note(&mut self, now: Time, old: u64, new: u64) {
-        // A change that came to be known late counts from the last clearing at the earliest.
+        // A change that becomes known late counts from the last clearing at the earliest.
         let now = now.max(self.changed);
         self.area += u128::from(old) * u128::from(now.since(self.changed).0);
         self.changed = now;

@@ -110,7 +110,7 @@ mod tests {
             let shown = of(&waits).counters().unwrap();
             let mut sorted = waits.clone();
             sorted.sort_unstable();
-            // The least value that so many per cent of all do not exceed.
+            // The smallest value that this percentage of all delays does not exceed.
             let exact = |percent: usize| sorted[(waits.len() * percent).div_ceil(100) - 1];
             for (shown, exact) in [(shown.p50_ns, exact(50)), (shown.p99_ns, exact(99))] {
                 prop_assert!(shown.abs_diff(exact) <= exact / 100, "{} for {}", shown, exact);

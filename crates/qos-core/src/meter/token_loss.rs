@@ -31,7 +31,7 @@ impl TokenLoss {
             return;
         }
         self.units += overflow;
-        // A unit takes a nanosecond divided by the rate, so this is when the bucket was full.
+        // A unit takes a nanosecond divided by the rate, so this is the time at which the bucket was full.
         let full = || now - Duration(u64::try_from(overflow / u128::from(rate_bps)).unwrap_or(u64::MAX));
         let since = *self.since.get_or_insert_with(full);
         self.longest = self.longest.max(now.since(since));

@@ -19,7 +19,7 @@ use crate::queueing::weighted_fair::Waiting;
 pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
     let shaper = node.member().shaper.as_ref()?;
     let run = shaper.plan();
-    // The bursts of a shaper that spaces packets are printed, and not used.
+    // The bursts of a shaper that spaces packets are printed but not used.
     let plan = node.member().plan.shape.as_ref().filter(|plan| plan.spaced).unwrap_or(run);
     Some(ShapeCounters {
         mode: plan.mode,

@@ -212,7 +212,7 @@ impl<P> Discipline<P> for WeightedFair<P> {
         let mut displaced = None;
         if self.is_full() {
             displaced = self.discard().map(Box::new);
-            // The packet that went may have been of the same conversation.
+            // The packet that left may belong to the same conversation.
             place = self.next(&item.descriptor);
         }
         let Place { flow: index, number } = place;

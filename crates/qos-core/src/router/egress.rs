@@ -81,7 +81,7 @@ pub(crate) struct Egress<P> {
 fn leaf(plan: &RouterPlan, verdict: Option<Verdict>, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
     match &plan.queueing {
         None => verdict.map_or(SINGLE, |verdict| verdict.leaf),
-        // A policy in addition to it has no queues.
+        // An additional policy has no queues.
         Some(queueing) => queueing.steering.leaf(descriptor, lists),
     }
 }
@@ -227,7 +227,7 @@ impl<P> Egress<P> {
             }
             Err(reason) => {
                 self.queue_drops += 1;
-                // Everything up to now is settled, and nothing has joined.
+                // Everything before now is settled, and no packet has joined.
                 self.drop(now, class, descriptor.counted_len, payload, reason, outputs);
                 return self.drop_refused(outputs);
             }
@@ -262,7 +262,7 @@ impl<P> Egress<P> {
         };
         let verdict = policy.apply(arrival, descriptor, lists);
         if !verdict.pass {
-            // The policy has counted it already.
+            // The policy has already counted it.
             return stopped(DropReason::Police);
         }
         let (class, bytes) = (verdict.class, descriptor.counted_len);
@@ -481,7 +481,7 @@ impl<P> Egress<P> {
         // A packet waiting for a shaper has not reached the interface's queue yet.
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
         let nodes = shapers.iter().map(|node| self.scheduler.node(*node));
-        // The scheduler leaves out those that stand before weighted fair queueing.
+        // The scheduler omits the packets that wait in front of weighted fair queueing.
         let adjacent = nodes.map(|node| node.member()).filter(|member| !matches!(member.plan.rank, Rank::Released(_)));
         let held: u64 = adjacent.map(|member| member.depth.packets).sum();
         InterfaceQueueCounters {

@@ -46,7 +46,7 @@ impl RateLimits {
 
     /// Meters and marks a packet by each line that it comes to: whether it may pass.
     pub fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> bool {
-        // Cisco, "Committed Access Rate", restrictions: for IP only.
+        // Cisco, "Committed Access Rate", restrictions: IP only.
         if !descriptor.is_ip() {
             return true;
         }

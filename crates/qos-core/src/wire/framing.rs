@@ -124,7 +124,7 @@ fn cells(bytes: u32) -> u32 {
 pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     let network_len = network_len.min(u32::MAX / 2);
     match framing {
-        // Most frames, so that callers in other crates have only this in line.
+        // The case of most frames, so that callers in other crates inline only this.
         Framing::Ethernet => ethernet_frame(network_len + ETHERNET, tags),
         _ => framed_otherwise(network_len, tags, framing),
     }

@@ -22,7 +22,7 @@ pub fn lower_mss(frame: &mut [u8], most: u16) -> bool {
     let Some(at) = mss(segment) else { return false };
     let Some(asked) = u16_at(segment, at).filter(|asked| *asked > most) else { return false };
     segment[at..at + 2].copy_from_slice(&most.to_be_bytes());
-    // At an odd place its two bytes are in different words of the sum, each as the other half.
+    // At an odd offset its two bytes belong to different words of the sum, each to the other half.
     let (old, new) = if at % 2 == 0 { (asked, most) } else { (asked.swap_bytes(), most.swap_bytes()) };
     let sum = checksum::updated(u16::from_be_bytes([segment[CHECKSUM], segment[CHECKSUM + 1]]), old, new);
     segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());

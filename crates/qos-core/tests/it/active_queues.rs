@@ -107,7 +107,7 @@ proptest! {
         prop_assert_eq!(departures(&outputs).len() as u64, found.sent.packets);
         let managed = found.managed;
         prop_assert!(managed.is_none_or(|each| each.overlimit.plus(each.early) == found.drops));
-        // Packets of a flow stay in order, and none leaves before it came; outputs come in the order of time.
+        // Packets of a flow stay in order, and none leaves before its arrival; outputs are in order of time.
         prop_assert!(departures(&outputs).windows(2).all(|pair| pair[0].0 <= pair[1].0));
     }
 }
@@ -224,7 +224,7 @@ fn cake_gives_a_tin_priority_up_to_its_threshold() {
     let tins = out(&mut engine, Time(10 * SECOND)).tree[0].managed.clone().unwrap().tins;
     assert_eq!(tins.iter().map(|tin| tin.threshold_bps).collect::<Vec<_>>(), [rate, rate / 16, rate / 2, rate / 4]);
     assert_eq!((tins[3].sent.packets, tins[3].early.packets, tins[1].sent.packets), (voice, 0, 0));
-    // The whole keeps the rate: 1500 counted bytes in 1.5 ms.
+    // Overall the rate is kept: 1500 counted bytes in 1.5 ms.
     let sent: u64 = tins.iter().map(|tin| tin.sent.bytes).sum();
     assert!(sent.abs_diff(rate * 10 / 8) <= 2 * 1_500, "{sent}");
 }

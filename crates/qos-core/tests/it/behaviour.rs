@@ -104,12 +104,12 @@ fn policer_conforms_and_exceeds_as_published() {
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     let police = vec![class_default().police_bps(1_000_000)];
     engine.configure(Time(0), &with_policy(Classic, 100_000, police)).unwrap();
-    // The conformed bytes are the burst and the rate's part: they give the duration, and with it the offered rate.
+    // The conformed bytes are the burst plus the rate: they give the duration, and with it the offered rate.
     let length = (1_992_832 - 31_250) * 8 * SECOND / 1_000_000;
     let mut offered = 0;
     let mut packets = 0;
     while offered < 1_992_832 + 1_005_594 {
-        // Writes of 8 KB over segments of 1460 bytes, now and then a short one; acknowledgements of the data come in
+        // Writes of 8 KB over segments of 1460 bytes, occasionally a short one; acknowledgements of the data come in
         // pairs.
         let ip_len = if packets % 11 == 10 { 848 } else { 1500 };
         let at = Time(length * offered / (1_992_832 + 1_005_594));
@@ -181,7 +181,7 @@ fn waiting_packets_move_to_the_new_policy() {
     assert_eq!((moved.queue.unwrap().depth_packets, moved.drops.tail.packets), (19, 29));
     engine.audit().unwrap();
 
-    // Without a policy all leaves at the line's rate.
+    // Without a policy everything leaves at the line rate.
     engine.configure(Time(0), &without_policy(plain_policy(100_000))).unwrap();
     let mut outputs = Vec::new();
     run(&mut engine, Time(10 * MILLI), &mut outputs);
@@ -263,7 +263,7 @@ fn classes_are_tried_in_order() {
         .interface("Out", interface(100_000, None, Some("P")));
     let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &config);
     let ethernet = Framing::Ethernet;
-    // Denied by the list, but small enough; permitted; permitted but EF, therefore voice; nothing of it all.
+    // Denied by the list, but small enough; permitted; permitted but EF, therefore voice; neither.
     for descriptor in
         [frame(0, 1, 5001, ethernet), frame(0, 1, 80, ethernet), frame(46, 1, 80, ethernet), udp(300, 1, ethernet)]
     {

@@ -104,7 +104,7 @@ fn shaped_circuit(account: Option<AccountConfig>, ip_len: usize) -> u64 {
     let mut engine: Engine<u64> =
         common::started(100_000_000, Framing::Ethernet, &with_policy(Hqf, 100_000, vec![class]));
     let descriptor = udp(ip_len, 0, Framing::Ethernet);
-    // More than ever leaves: at most 83 long packets or 2358 short ones in a second.
+    // More than can leave: at most 83 long packets or 2358 short ones per second.
     let gap_ns = (ip_len as u64 * 1_000).max(300_000);
     let outputs = offer(&mut engine, descriptor, gap_ns, Time(0), Time(110 * SECOND));
     let within = |time: &Time| (Time(10 * SECOND)..Time(110 * SECOND)).contains(time);

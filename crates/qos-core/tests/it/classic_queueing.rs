@@ -61,11 +61,11 @@ fn shaper_conversations_share_the_congestive_discard_threshold() {
     let config = common::with_policy(Classic, 2_000, vec![class_default().shape_bps(1_000_000)]);
     let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
     let sources: Vec<_> = (0..5).map(|flow| Source::new(1000, 0, flow, 1_000_000)).collect();
-    // Just before an interval ends, at which two or three packets leave the shaper's queue.
+    // Just before the end of an interval, when two or three packets leave the shaper's queue.
     let end = 10 * SECOND - 1_000_000;
     load(&mut engine, Ppp, &sources, Time(end));
     let class = out(&mut engine, Time(end)).policy_output.unwrap().classes[0].clone();
-    // A packet ahead of the last one is taken, so that the depth goes beyond the threshold by a few.
+    // A packet ahead of the last one is accepted, so the depth exceeds the threshold by a few packets.
     let depth = class.queue.unwrap().depth_packets;
     assert!((64..80).contains(&depth), "{depth}");
     assert!(class.drops.tail.packets > 0);
@@ -173,7 +173,7 @@ fn a_shaper_holds_no_more_packets_than_its_buffers() {
         let waits = common::departures(&sent).into_iter().map(|(time, at, _)| time.0 - at).max().unwrap();
         (waits as f64 / 4_032_000.0).round() as u64
     };
-    // An interval's packets are six, and the last of them may have come just after the release before.
+    // An interval sends six packets, and the last of them may have arrived just after the previous release.
     for (buffers, packets) in [(None, 64), (Some(1_000), 64), (Some(20), 20), (Some(7), 7)] {
         let found = longest(buffers);
         assert!((packets - 1..=packets + 7).contains(&found), "{found} of {packets}");

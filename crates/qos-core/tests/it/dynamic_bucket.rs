@@ -79,7 +79,7 @@ proptest! {
         for (bytes, percent) in packets {
             bucket.colour(Time(now), bytes);
             prop_assert!(bucket.bytes().0 <= initial);
-            // The next one comes before its bytes are earned.
+            // The next packet arrives before its tokens have been added.
             now += u64::from(bytes) * 8 * SECOND / rate * percent / 100;
         }
     }
@@ -199,13 +199,13 @@ impl Steps {
 fn burst_of_losses_is_evaluated_once() {
     let mut one = Steps::new(500);
     assert_eq!((one.empty(0), one.empty(0)), (10_000, 10_000));
-    // Half a step, and a whole one, are no rise; more than that is, and the bucket was never near to full.
+    // Half a step or a whole one does not count as a rise; more than that does, and the bucket was never nearly full.
     assert_eq!(one.empty(500), 10_000);
     let mut whole = Steps::new(500);
     assert_eq!((whole.empty(0), whole.empty(1_000)), (10_000, 10_000));
     let mut more = Steps::new(500);
     assert_eq!((more.empty(0), more.empty(1_001)), (10_000, 9_000));
-    // Nor is it looked at before the monitoring time is over: at its end it is.
+    // Nor is it checked before the monitoring time ends, only at its end.
     let mut early = Steps::new(5_000);
     assert_eq!((early.empty(0), early.empty(4_999)), (10_000, 10_000));
     let mut at_its_end = Steps::new(5_000);
@@ -238,11 +238,11 @@ fn pause_ends_the_observation() {
 /// stays, falls by a step or has only been looked at too early is not.
 #[test]
 fn falling_level_shrinks_the_bucket() {
-    // The bucket from which so many bytes were taken at that time.
+    // The bucket from which this number of bytes was taken at that time.
     let taken = |bytes: u32, us: u64| {
         let mut bucket = Steps::new(5_000);
         bucket.empty(0);
-        // 5000 bytes are there when it is looked at, 4900 afterwards.
+        // 5000 bytes at the check, 4900 afterwards.
         assert_eq!(bucket.packet(5_000, 100), Colour::Conform);
         for _ in 0..bytes / 100 {
             bucket.packet(us, 100);
@@ -261,7 +261,7 @@ fn falling_level_shrinks_the_bucket() {
         bucket.packet(10_000, 60);
         assert_eq!(bucket.size(), size, "{bytes}");
     }
-    // Before it is time to look, a fall by any amount is none.
+    // Before the time of the check, a fall of any size does not count.
     assert_eq!(taken(4_800, 5_100).size(), 10_000);
 }
 

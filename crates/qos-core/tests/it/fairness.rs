@@ -48,7 +48,7 @@ proptest! {
     fn conversations_get_weighted_bytes(flows in prop::collection::vec((400usize..1500, 0u8..8), 2..5)) {
         let marked: Vec<_> = flows.iter().map(|(len, precedence)| (*len, precedence << 3)).collect();
         let bytes = shares(&fair_queue_policy(Classic), &marked);
-        // A flow that needs less than its share would leave the rest to others: here all offer more than the line
+        // A flow that needs less than its share would leave the rest to others: here all flows offer more than the line
         // carries.
         let weights: u64 = flows.iter().map(|(_, precedence)| u64::from(*precedence) + 1).sum();
         let total: u64 = bytes.iter().sum();
@@ -157,7 +157,7 @@ proptest! {
             for (time, _, counted) in &departures {
                 let started = time.0 - u64::from(counted + 3) * 8 * SECOND / 2_000_000;
                 if started > free + 1 {
-                    // The line rested: then no packet waited, that is all that came before had left.
+                    // The line was idle, so no packet waited: all earlier ones had left.
                     let came = arrived.iter().filter(|at| **at + 1 < started).count();
                     let left = departures.iter().filter(|(end, ..)| end.0 <= free + 1).count();
                     let dropped = outputs
@@ -182,7 +182,7 @@ fn lone_flow_pays_for_the_round_it_began() {
     let packet = |flow: u16| common::udp(396, flow, Framing::Ppp);
     (0..8).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
     let mut outputs = Vec::new();
-    // The second is on the line and the third, the first that had to wait for the ring, in it.
+    // The second packet is on the line, and the third, the first that had to wait for the ring, is in the ring.
     run(&mut engine, Time(2 * MILLI), &mut outputs);
     (10..15).for_each(|number| engine.transmit(Time(2 * MILLI), PORT, packet(1), number));
     run(&mut engine, Time(SECOND), &mut outputs);

@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(through + held, passed + bottom[1].bytes);
         let (sent, refused) = metered_packets(&top);
         prop_assert_eq!(sent + refused, through);
-        // No level lets more pass than its rate and its bucket, and the narrowest holds all.
+        // No level passes more than its rate and its bucket, and the narrowest level limits everything.
         for (bytes, kbps) in [(passed, rates[0]), (through, rates[1]), (sent, rates[2])] {
             prop_assert!(bytes <= kbps * 125 * 4 + 4_000, "{} bytes at {} kb/s", bytes, kbps);
         }

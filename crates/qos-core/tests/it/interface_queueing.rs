@@ -61,7 +61,7 @@ proptest! {
         for pair in left.windows(2) {
             let ((end, before, _), (_, next, _)) = (pair[0], pair[1]);
             gone[before] = true;
-            // A packet comes into the ring of one when the one before it starts on the line.
+            // A packet enters the one-packet ring when the previous packet starts on the line.
             let start = end.0 - u64::from(arrivals[before].2) * 8 * SECOND / LINE_BPS;
             let waited = |(number, arrival): (usize, &(u64, usize, u32))| {
                 !gone[number] && number != next && arrival.0 < start && arrival.1 < arrivals[next].1
@@ -248,7 +248,7 @@ fn shaper_holds_only_packets_of_its_access_list() {
         engine.audit().unwrap();
         let sent = bytes_by_source(&outputs, 2);
         assert!(sent[0] >= 499_000, "{sent:?}");
-        // The rate and the bursts of the start.
+        // The rate and the initial bursts.
         assert!(sent[1].abs_diff(125_000 + 2_000) <= 2_000, "{sent:?}");
         let counted = out(&mut engine, Time(10 * SECOND));
         let shaper = counted.shapers[0];

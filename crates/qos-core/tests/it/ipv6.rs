@@ -47,7 +47,7 @@ proptest! {
         flipped in prop::option::of(0u32..128), of_source in any::<bool>(),
     ) {
         let mut packet = datagram(0);
-        // A packet that differs from the entry in one bit at most.
+        // A packet that differs from the entry in at most one bit.
         let bit = flipped.map_or(0, |bit| 1u128 << (127 - bit));
         let (source_bits, destination_bits) =
             if of_source { (source ^ bit, destination) } else { (source, destination ^ bit) };
@@ -114,7 +114,7 @@ fn a_list_of_both_families_is_refused() {
         assert_eq!((refused.path.as_str(), refused.kind), (path, ConfigErrorKind::Impossible));
         assert!(refused.message.contains("use one list per address family"), "{refused}");
     }
-    // ICMP of one family is no ICMP of the other.
+    // ICMP of one IP version does not match ICMP of the other.
     let icmp = AccessListEntry { protocol: Some(1), icmp_type: Some(8), ..entry(&six, &six) };
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     let refused = engine.configure(Time(0), &classes("L", vec![icmp], &[])).unwrap_err();

@@ -58,7 +58,7 @@ fn feed_arrivals(
     for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
         match late {
             None => common::run(&mut engine, Time(at), &mut outputs),
-            // The caller wakes now and then, having taken in all that had come by then.
+            // The caller wakes occasionally, after reading all frames that had arrived by then.
             Some(naps) if naps[index % naps.len()] % 4 == 0 => engine.poll(Time(at), &mut outputs),
             Some(_) => {}
         }
@@ -70,7 +70,7 @@ fn feed_arrivals(
         }
     }
     assert_eq!(engine.totals(PORT, Side::Wire).late_arrivals, 0);
-    // A punctual one goes from deadline to deadline; a late one comes back long after.
+    // A punctual caller goes from deadline to deadline; a late one returns long after.
     if late.is_none() {
         while let Some(deadline) = engine.next_deadline() {
             engine.poll(deadline, &mut outputs);

@@ -128,7 +128,7 @@ fn frames_in_flight_can_be_polled_ahead_of_arrival() {
     assert_eq!(inside(arrives - 1, 0), (vec![], 0));
     assert_eq!(inside(arrives - 5 * MILLI, 5 * MILLI), (vec![arrives], 1));
     assert_eq!(inside(arrives - 5 * MILLI - 1, 5 * MILLI), (vec![], 0));
-    // Not before the whole frame was on the line: a frame behind it could be first.
+    // Not before the whole frame was on the line: a later frame could be first.
     assert_eq!(inside(arrives - 20 * MILLI, 3_600 * SECOND), (vec![arrives], 1));
     assert_eq!(inside(arrives - 20 * MILLI - 1, 3_600 * SECOND), (vec![], 0));
 }
@@ -138,7 +138,7 @@ fn round_trip_takes_the_configured_delay() {
     for round_trip_ms in [10, 50, 100] {
         let mut engine = router(&link(round_trip_ms * MILLI / 2));
         let mut outputs = Vec::new();
-        // An echo request of 84 bytes from the LAN by the WAN and back, as event times have it.
+        // An echo request of 84 bytes from the LAN via the WAN and back, with event times.
         let (request, line) = (udp(84, 0, Framing::Ethernet), 84 + 38);
         engine.receive(Time(0), PortId(0), request, 0);
         let mut came = None;

@@ -83,7 +83,7 @@ proptest! {
             }
             prop_assert_eq!(after.network, before.network);
             rewrite_cos(&mut bytes, dscp);
-            // Once more as something that is worth parsing.
+            // Again as a frame that is worth parsing.
             if bytes.len() > 34 {
                 bytes[12..14].copy_from_slice(&ethertype);
                 bytes[14] = if ethertype[0] == 8 { 0x45 } else { 0x60 | bytes[14] & 0x0f };
@@ -151,13 +151,13 @@ fn ipv6_extension_headers_are_skipped() {
     assert_eq!(read(59, &[]), (59, None, None, false));
     assert_eq!(read(50, &udp), (50, None, None, false));
     assert_eq!(read(58, &[128, 0, 0, 0]), (58, None, Some((128, 0)), false));
-    // Cut short.
+    // Truncated.
     assert_eq!(read(60, &[17]), (60, None, None, false));
 }
 
 #[test]
 fn ipv6_counts_its_own_length() {
-    // 40 bytes of header in place of 20; padding to the shortest frame does not count, with an empty payload neither.
+    // 40 bytes of header instead of 20; padding to the shortest frame does not count, even with an empty payload.
     let mut padded = frames::ipv6(0, 17, &[0; 8]);
     padded.resize(64, 0);
     let d = parse(&padded, Framing::Ethernet);

@@ -149,7 +149,7 @@ fn shaper_bursts_are_checked_and_resolved() {
         (1_000_000, Bits(4_000), Some(Bits(255)), Err("shape.be")),
         // The interval is reported to the nanosecond, rounded: 999999.6 are a millisecond.
         (8_000_003, Bits(8_000), None, Ok((8_000, 8_000, 1))),
-        // A microsecond is kept, and less is not.
+        // A microsecond is accepted, a shorter time is not.
         (256_000_000, Bits(256), None, Ok((256, 256, 0))),
         (257_000_000, Bits(256), None, Err("shape.bc")),
     ] {
@@ -187,7 +187,7 @@ fn number_of_flow_queues_is_checked() {
             assert_eq!(policy(generation, 2_000, classes.clone()).is_ok(), fits, "{generation:?} {queues}");
         }
     }
-    // The maximum number together: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, including
+    // The maximum number in total: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, including
     // class-default.
     let flows = [[4_096; 255].as_slice(), &[2_048, 1_024, 512, 256, 128, 64, 32, 16]].concat();
     for (single, fits) in [(15, true), (16, false)] {

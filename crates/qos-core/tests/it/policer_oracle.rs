@@ -111,7 +111,7 @@ proptest! {
         let mut oracle = Oracle::new(definition, cir, bc);
         let mut now = 0;
         for (number, (packet, percent, silence)) in packets.into_iter().enumerate() {
-            // A part of the time that the rate takes for the packet.
+            // A part of the time in which the rate earns the packet.
             now += u64::from(packet) * 8_000_000_000 / cir * percent / 100;
             now += if silence { 3_000_000_007 } else { 0 };
             let expected = oracle.colour(now, packet);

@@ -80,7 +80,7 @@ proptest! {
         let burst = burst.unwrap_or(25 * kbps);
         let allowed = kbps * 125 * seconds;
         let packet = ip_len as u64 + 4;
-        // The first packets of all went straight to an empty ring.
+        // The very first packets went straight to an empty ring.
         prop_assert!(sent <= allowed + burst + 4 * packet, "{sent} bytes, {allowed} and {burst} allowed");
         prop_assert!(sent + 4 * packet >= allowed, "{sent} bytes of {allowed}");
         let counters = class(&mut engine, Time(seconds * SECOND), 0);
@@ -117,7 +117,7 @@ fn priority_level_1_is_served_before_level_2() {
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
-    // One on the wire and two in the ring were there before.
+    // One packet on the wire and two in the ring were there before.
     assert_eq!(departures(&outputs).iter().map(|(_, dscp, _)| *dscp).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 2, 2, 0, 0]);
 }
 
@@ -130,7 +130,7 @@ fn priority_in_a_child_policy_is_served_before_its_siblings() {
             ("P", vec![class_default().shape_bps(500_000).service_policy("Inner")]),
         ]);
         let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &with_policies(generation, 100_000, maps));
-        // 100 kb/s of the 150 that are admitted: nothing of it is dropped.
+        // 100 kb/s of the 150 that are admitted: no packet is dropped.
         let sources =
             [Source::new(1000, 0, 0, 600_000), Source::new(200, 1, 1, 100_000), Source::new(1000, 2, 2, 600_000)];
         let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
@@ -262,7 +262,7 @@ fn propagation_delay_does_not_change_the_order_in_the_ring() {
     let packet = |dscp| Source::new(1_000, dscp, 0, 1).descriptor(Ppp);
     (0..3).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
     let mut outputs = Vec::new();
-    // The first one is on the line until 8 ms and a little.
+    // The first packet is on the line until a little after 8 ms.
     run(&mut engine, Time(7 * MILLI), &mut outputs);
     engine.transmit(Time(7 * MILLI), PORT, packet(1), 3);
     run(&mut engine, Time(SECOND), &mut outputs);

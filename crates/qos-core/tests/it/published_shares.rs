@@ -43,7 +43,7 @@ fn classes_of_20_and_30_percent_get_published_shares() {
     );
     let sources: Vec<_> =
         lengths.iter().zip(0..).map(|(len, n)| Source::new(*len, n, u16::from(n), 2_500_000)).collect();
-    // c1 has the long packets, as TCP has.
+    // c1 has the long packets, like TCP.
     let sources = vec![sources[0], Source { ip_len: 1210, ..sources[1] }, Source { ip_len: 256, ..sources[2] }];
     let (bytes, ..) = outcome(&config, &sources);
     let rates = assert_shares(&bytes, &[0.5, 0.2, 0.3], &[256, 1210, 256]);
@@ -67,7 +67,7 @@ fn child_of_70_percent_in_30_gets_published_share() {
     let (bytes, mut engine, _) = outcome(&config, &sources);
     let rates = assert_shares(&bytes, &[0.5, 0.3 * 0.7, 0.3 * 0.3, 0.2], &lengths);
     assert!((rates[1] * 0.9638 / 401e3 - 1.0).abs() < 0.03, "{rates:?}");
-    // A parent's figures include its children's.
+    // A parent's values include those of its children.
     let parent = class(&mut engine, Time(SECONDS * SECOND), 0);
     let children = &parent.child.as_ref().unwrap().classes;
     let sum = |figure: fn(&ClassCounters) -> u64| children.iter().map(figure).sum::<u64>();

@@ -21,7 +21,7 @@ fn offered_load(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u6
         outputs.clear();
         engine.poll(Time(now), &mut outputs);
         let dropped = outputs.iter().any(|output| matches!(output, Output::Dropped(d) if d.payload == number));
-        // Due events are settled when the packet comes, so only the depth after it shows the depth that it met.
+        // Due events are settled when the packet arrives, so only the depth after it shows the depth on its arrival.
         let after = class(&mut engine, Time(now), 0).queue.unwrap();
         let own = if dropped { (0, 0) } else { (1, packet.counted_len) };
         let depth = (after.depth_packets.saturating_sub(own.0), after.depth_bytes.saturating_sub(u64::from(own.1)));

@@ -102,7 +102,7 @@ fn shaper_and_ring_count_and_the_policer_takes_no_time() {
     common::run(&mut engine, Time(SECOND), &mut outputs);
     let delay = shown_delay(&mut engine, Time(SECOND)).unwrap();
     assert_eq!((delay.packets, delay.mean_ns, delay.max_ns), (4, 150 * MILLI, 300 * MILLI));
-    // Without a queue in between, the ring: each waits for those before it.
+    // Without a queue in between, only the ring: each packet waits for the earlier ones.
     engine.configure(Time(SECOND), &with_policy(Classic, 8_000, vec![])).unwrap();
     engine.clear(Time(SECOND), None);
     for number in 0..4 {

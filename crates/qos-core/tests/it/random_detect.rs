@@ -39,7 +39,8 @@ proptest! {
             let after = class.queue.as_ref().unwrap().depth_packets;
             let moved = (found - found.round()).abs() < 1e-3 && (0.0..=depth as f64).contains(&found.round());
             if !moved {
-                // An empty queue ages: by a packet's part for each that the line could have sent since the last one.
+                // An empty queue ages by one packet's weight for each packet that the line could have sent since the
+                // last one.
                 let least = mean * (1.0 - part).powf(gap as f64 * 2e6 / 8e9 / 1004.0 + 1.0);
                 prop_assert!(after <= 1 && red.mean_depth >= least - 1e-6 && red.mean_depth <= mean,
                     "{} after {mean}, {found} of {depth}", red.mean_depth);
@@ -55,7 +56,7 @@ proptest! {
             before = drops;
         }
         engine.audit().unwrap();
-        // The table's figures are the class's.
+        // The values of the table are those of the class.
         let class = class(&mut engine, Time(now), 0);
         let red = class.random_detect.unwrap().classes;
         prop_assert_eq!(red.len(), 8);
@@ -179,7 +180,7 @@ fn marks_halfway_between_thresholds_match_half_the_probability() {
     let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
     let frame = Descriptor { ecn: ecn::ECT_0, ..common::datagram(1000, 0, 1, 6_000, Ppp) };
     let (mut now, mut outputs, packets) = (0, Vec::new(), 20_000u64);
-    // Each packet comes as soon as a place is free among 30.
+    // Each packet arrives as soon as one of 30 places is free.
     let (mut sent, mut before) = (0, None);
     while sent < packets {
         run(&mut engine, Time(now), &mut outputs);

@@ -164,7 +164,7 @@ fn rate_limit_lines_apply_in_order() {
     let counters = common::out(&mut engine, Time(3 * SECOND));
     let found: Vec<_> =
         counters.rate_limit_output.iter().map(|line| (line.conformed.packets, line.exceeded.packets)).collect();
-    // 800 kb/s against 400: each second packet and the four of the burst.
+    // 800 kb/s against 400: every second packet, and the four of the burst.
     assert_eq!(found, [(103, 97), (103, 0), (197, 0)]);
     let marks = |dscp| {
         let leaves = |output: &&Output<u64>| matches!(output, Output::Departure(d) if d.descriptor.dscp == dscp);

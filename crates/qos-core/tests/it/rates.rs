@@ -128,7 +128,7 @@ proptest! {
         prop_assert!(sent <= expected + slack && sent + slack >= expected,
             "{sent} bits instead of {expected}, {figures:?}");
 
-        // And in no interval more than the burst, the increments that fall into it, and a packet's debt.
+        // No interval has more than the burst, the increments in it, and the debt of one packet.
         let departures = departures(&outputs);
         let increment = figures.increment_bytes * 8 + 8;
         for window in [2, 5, 40, 300] {
@@ -152,7 +152,7 @@ fn after_a_pause_a_shaper_sends_the_whole_burst() {
     }
     common::run(&mut engine, Time(10 * SECOND + 99 * MILLI), &mut outputs);
     let offsets: Vec<_> = departures(&outputs).iter().map(|(time, ..)| time.since(start).0 / MILLI).collect();
-    // 6250 bytes at once, then 3125 every 25 ms: two frames, now and then three.
+    // 6250 bytes at once, then 3125 every 25 ms: two frames, sometimes three.
     assert_eq!(offsets, [0, 0, 0, 0, 25, 25, 50, 50, 75, 75]);
     let class =
         engine.counters(Time(10 * SECOND + 99 * MILLI), None).interfaces["Out"].policy_output.clone().unwrap().classes

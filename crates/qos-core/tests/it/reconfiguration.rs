@@ -66,14 +66,14 @@ fn replacement_access_list_has_its_own_entries() {
     send(&mut engine, 0, &[4_999, 7_001, 7_002]);
     assert_eq!((hits(&mut engine, "high"), hits(&mut engine, "low")), (vec![0], vec![1]), "nobody asks the first");
 
-    // Without the first of them, in order of their names, the second does not change.
+    // If the first of them, in the order of their names, is removed, the second does not change.
     let mut one = two.clone();
     one.access_lists.remove("high");
     engine.configure(Time(2 * MILLI), &one).unwrap();
     send(&mut engine, 2 * MILLI, &[4_999, 7_001]);
     assert_eq!((hits(&mut engine, "low"), matched_packets(&mut engine)), (vec![2], 2));
 
-    // One of another name may get the number of the one that is gone.
+    // Another name may get the number of the removed one.
     let mut third = one.clone();
     third.access_lists.insert("aside".into(), two.access_lists["high"].clone());
     engine.configure(Time(4 * MILLI), &third).unwrap();

@@ -38,7 +38,7 @@ fn two_full_packets_are_released_each_interval() {
     let shape = class(&counters, 0).shape.unwrap();
     let figures = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
     assert_eq!(figures, (6250, 25_000, 25_000, 25, 3125));
-    // One on the line and one in the ring: of the four that have gone two wait for the line.
+    // One on the line and one in the ring: of the four packets that left the shaper, two wait for the line.
     assert_eq!((class(&counters, 0).queue.unwrap().depth_packets, counters.queue.depth), (56, 2));
     let mut outputs = Vec::new();
     let mut waiting = Vec::new();
@@ -67,7 +67,7 @@ fn excess_waits_after_a_classic_shaper_and_in_an_hqf_shaper() {
     let af = class(&counters, 0);
     let (shape, queue) = (af.shape.unwrap(), af.queue.unwrap());
     assert!(!shape.active && queue.depth_packets < 3, "{queue:?}");
-    // The queue behind the shaper is full, and what it does not take is dropped.
+    // The queue behind the shaper is full, and packets that it does not accept are dropped.
     assert!(af.drops.tail.packets > 0 && counters.queue.depth > 100, "{af:?} {:?}", counters.queue);
     let other = class(&counters, 1).drops.tail.packets;
     assert_eq!(counters.queue.drops, af.drops.tail.packets + other, "and is counted as dropped by the queue");

@@ -50,7 +50,7 @@ fn differ_by_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), Te
                 }
             }
             let bound = longest(one) as f64 * costs[one] + longest(other) as f64 * costs[other];
-            // Virtual time is in integers.
+            // Virtual time has integer values.
             prop_assert!(most - least <= bound + sum * 1e-6, "queues {one} and {other}: {} of {bound}", most - least);
         }
     }
@@ -203,7 +203,7 @@ proptest! {
         let interval = (u128::from(figures.bc_bits) * u128::from(SECOND) / u128::from(rate)) as u64;
         for window in [2, 10, 50, departures.len()] {
             for frames in departures.windows(window) {
-                // From the first packet's end: its own bits do not belong to the time.
+                // From the end of the first packet: its own bits do not belong to the interval.
                 let bits: u64 = frames[1..].iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
                 let time = frames[window - 1].0.since(frames[0].0).0;
                 let credit = (time / interval + 2) * (figures.increment_bytes * 8 + 8);

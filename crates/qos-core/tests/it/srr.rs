@@ -129,7 +129,7 @@ proptest! {
         let mut engine = engine(SwitchPortConfig { shape: [0, 0, 0, 0], share: weights, limit, ..port() });
         let mut load = Vec::new();
         for (queue, len) in lens.into_iter().enumerate().take(busy) {
-            // Frames of 6 cells or fewer: 16 fit.
+            // 16 frames of 6 cells or fewer fit.
             load.extend((0..16).map(|_| (queue, len, 0)));
         }
         let sent = offer(&mut engine, &load, 1);
@@ -142,7 +142,7 @@ proptest! {
                     for b in 0..busy {
                         let of = |queue: usize| bytes[queue] as f64 / f64::from(weights[queue]);
                         let line = |queue: usize| (lens[queue].max(46) + 38) as f64 / f64::from(weights[queue]);
-                        // The first frame went before the others were there.
+                        // The first frame left before the others arrived.
                         let first = (sent[0].line_len as f64) / f64::from(weights[sent[0].queue]);
                         prop_assert!((of(a) - of(b)).abs() <= line(a) + line(b) + first + 0.01,
                             "{bytes:?} at weights {weights:?}");

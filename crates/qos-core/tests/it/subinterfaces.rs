@@ -109,7 +109,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
         ];
         let outputs = load(&mut engine, &sources, Time(11 * SECOND));
         engine.audit().unwrap();
-        // From the second second on, in bits a second.
+        // From the second second on, in bits per second.
         let mut rate = [0.0; 7];
         for output in &outputs {
             if let Output::Departure(Departure { time, payload, descriptor, .. }) = output {
@@ -126,7 +126,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
         near(rate[3], 500_000.0 * 218.0 / 200.0);
         near(rate[6], 5_000_000.0 * 1_514.0 / 1_500.0);
         if generation == Hqf {
-            // 20 % priority and 50 % data leave 30 % for class-default; what voice leaves goes by their 50 to 30.
+            // 20 % priority and 50 % data leave 30 % for class-default; the two share unused priority 50 to 30.
             near(rate[1] / rate[2], 50.0 / 30.0);
         }
         let counters = common::out(&mut engine, Time(11 * SECOND));
@@ -251,7 +251,7 @@ fn impossible_subinterfaces_are_refused() {
         let message = refusal_of(&config(Hqf, maps([("P", vec![class.clone()])]), &[with_output(100, "P")], plain()));
         assert!(message.contains("without a shaper above"), "{class:?}: {message}");
     }
-    // The same policy on the input of one and the output of another is fine.
+    // The same policy may be on the input of one port and the output of another.
     made_frame(&config(Hqf, policies.clone(), &[with_output(100, "Ten"), with_output(200, "Ten")], plain()));
 }
 

@@ -104,7 +104,7 @@ fn trust_gives_the_label_and_the_label_the_queue_and_the_marking() {
     );
     assert_eq!(by(SwitchPortConfig { cos_override: true, default_cos: 4, ..port() }, &ef), by_cos(4, 4));
     assert_eq!(by(trusting_port(Trust::IpPrecedence), &ef), by_dscp(40, 1));
-    // A frame that is no IP packet has its class of service, or the port's.
+    // A frame that is not IP has its own class of service, or the port's.
     let other = |dscp: u8, queue| (Label { dscp, ..Label::default() }, 0, dscp >> 3, (queue, 1));
     assert_eq!(by(trusting_port(Trust::Dscp), &arp), other(0, 2));
     assert_eq!(by(trusting_port(Trust::Dscp), &tagged_arp), other(40, 1));
@@ -209,7 +209,7 @@ fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
         let class = engine.counters(Time(2 * SECOND), None).interfaces[&name(1)].policy_input.clone().unwrap();
         (seen, counted, class.classes[0].packets)
     };
-    // In 999 ms 124 875 bytes of tokens come on top of the burst: together they carry 130 frames.
+    // In 999 ms, 124 875 bytes of tokens are added to the burst: together they carry 130 frames.
     let (seen, counted, packets) =
         run(with_voice(&defaults(), voice().trust(Trust::Dscp).police(police(PoliceAction::Drop {}))));
     let passed = seen.iter().flatten().count() as u64;
@@ -313,7 +313,7 @@ fn queues_hold_cells_up_to_their_thresholds() {
     let none = changed_switch(|switch| switch.queue_sets[0].buffers = [0, 50, 25, 25]);
     let none = burst(&mut switch(&none, port(), port()), 3, full(46));
     assert_eq!((none.enqueued[0], none.dropped[0]), ([0; 3], [3, 0, 0]));
-    // A greater maximum than 400 per cent is held at that.
+    // A maximum above 400 per cent is limited to it.
     let most = QueueThresholds { t1: 3200, t2: 3200, reserved: 100, maximum: 3200 };
     let huge = changed_switch(|switch| switch.queue_sets[0].thresholds[0] = most);
     let huge = burst(&mut switch(&huge, port(), port()), 100, full(46));
@@ -339,7 +339,7 @@ fn without_qos_a_port_is_one_queue() {
     engine.poll(Time(SECOND), &mut outputs);
     let last = departures(&outputs).last().unwrap().time;
     assert_eq!(last, Time(MILLI + 133 * 1538 * 8));
-    // Turning QoS on keeps what waits, turning it off clears the statistics.
+    // Turning QoS on keeps queued frames, turning it off clears the statistics.
     for frame in 0..10 {
         engine.transmit(Time(SECOND), OUT, udp(1_500, 46), frame);
     }
@@ -361,7 +361,7 @@ fn without_qos_a_port_is_one_queue() {
 #[test]
 fn ports_share_the_common_cells() {
     const PORTS: usize = 24;
-    // Everything is common but a cell or so a queue, and a queue may have 400 per cent.
+    // Everything is common except about one cell per queue, and a queue may have 400 per cent.
     let thresholds = [QueueThresholds { t1: 400, t2: 400, reserved: 1, maximum: 400 }; 4];
     let engine = || started(PORTS, &config(changed_switch(|switch| switch.queue_sets[0].thresholds = thresholds)));
     let fill = |engine: &mut Engine<u64>| {
@@ -397,7 +397,7 @@ fn ports_share_the_common_cells() {
         compared.push((late.totals(port, Side::Wire).dropped, punctual.totals(port, Side::Wire).dropped));
     }
     let worst = compared.iter().filter(|(late, punctual)| late[1] != punctual[1]).count();
-    // Port 0 of the late engine dropped one frame more, above.
+    // Port 0 of the late engine dropped one more frame above.
     assert!(worst <= 400 / PORTS + 1, "{worst}");
     late.audit().unwrap();
     punctual.audit().unwrap();
@@ -500,7 +500,8 @@ fn vlan_policy_marks_and_the_port_trusts_the_rest() {
     assert_eq!(label(0, &web), by_dscp(18));
     assert_eq!(label(1, &ef), by_dscp(34));
     assert_eq!(label(1, &web), by_dscp(0));
-    // By the trunk VLAN 10 comes with a tag; what has none, or VLAN 0, is in VLAN 1, whose interface has no policy.
+    // VLAN 10 arrives on the trunk with a tag; frames without one, or with VLAN 0, are in VLAN 1, whose interface has
+    // no policy.
     let by_cos = |cos: u8| Some(Label { dscp: cos * 8, cos: Some(cos), ..Label::default() });
     assert_eq!(label(2, &frames::tagged(&ef, 3, 10)), by_dscp(34));
     assert_eq!(label(2, &frames::tagged(&web, 3, 10)), by_cos(3));
@@ -531,7 +532,7 @@ fn each_port_of_a_vlan_has_its_own_policer() {
     }
     engine.audit().unwrap();
     let by_rate = |bytes_per_ms: u64| (8_000 + 999 * bytes_per_ms) / 1_018;
-    // No policer is for the trunk.
+    // No policer applies to the trunk.
     assert_eq!(passed, [by_rate(125), by_rate(250), 1_000]);
     let counted = |engine: &mut Engine<u64>, port| counters(engine, port, 2 * SECOND).policer;
     for port in [1, 2] {

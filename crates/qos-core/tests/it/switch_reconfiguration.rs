@@ -155,7 +155,7 @@ fn port_that_becomes_a_switch_port_drops_waiting_frames() {
     engine.poll(Time(SECOND), &mut outputs);
     let dropped = |output: &&Output<u64>| matches!(output, Output::Dropped(_));
     let totals = engine.totals(PORT, Side::Wire);
-    // One was on the wire.
+    // One frame was on the wire.
     assert_eq!((outputs.len(), outputs.iter().filter(dropped).count()), (20, 19));
     assert_eq!(totals.dropped[DropReason::Disabled as usize].packets, 19);
 }

@@ -119,7 +119,7 @@ fn tcp_options_are_parsed_by_kind_and_length() {
     }
     let mut behind = frame(&[[254, 4, 1, 2].as_slice(), &mss(1_460)].concat(), SYN, b"");
     assert!(lower_mss(&mut behind, 500));
-    // A value that is already set is no change.
+    // Setting the current value is no change.
     assert!(!lower_mss(&mut behind, 500));
     assert!(!lower_mss(&mut frame(&mss(1_460), SYN, b""), 1_460));
 }

@@ -97,7 +97,7 @@ proptest! {
         let (mut now, mut spent) = (0, 0);
         let mut before = TokensLost::default();
         for (gap, bytes) in packets {
-            // The first packet comes at once: before it there was no demand.
+            // The first packet arrives at once: before it there was no demand.
             now += if spent == 0 { 0 } else { gap };
             match (policer.colour(now, bytes), kind) {
                 (Colour::Conform, _) | (Colour::Exceed, Kind::SingleRate) => spent += u64::from(bytes),
@@ -128,7 +128,7 @@ proptest! {
         for (bytes, percent) in packets {
             policer.colour(now, bytes);
             prop_assert_eq!(policer.lost_tokens(), TokensLost::default());
-            // The next one comes before its bytes are earned.
+            // The next packet arrives before its tokens have been added.
             now += u64::from(bytes) * 8 * SECOND / rate * percent / 100;
         }
     }
@@ -177,7 +177,7 @@ fn longest_loss_covers_consecutive_packets() {
     // Full at 1 ms.
     assert_eq!(at(3, 1_000), (2_000, 2 * MILLI));
     assert_eq!(at(5, 3_000), (3_000, 4 * MILLI));
-    // This one finds that it fell short, which ends the run; it is dropped.
+    // This packet finds too few tokens, which ends the run; it is dropped.
     assert_eq!(at(7, 3_000), (3_000, 4 * MILLI));
     // Full at 8 ms: another run, shorter than the first.
     assert_eq!(at(9, 1_000), (4_000, 4 * MILLI));
@@ -203,7 +203,7 @@ fn policers_show_lost_tokens_since_clearing() {
             (lost.bytes, lost.longest_ns)
         };
         assert_eq!(after(false, &[5, 7]), (1_000, MILLI));
-        // At 5006 nobody had asked for 4999 ms.
+        // At 5006 there had been no demand for 4999 ms.
         assert_eq!(after(true, &[5_006, 5_008]), (2_000, MILLI));
         assert_eq!(after(false, &[5_100]), (0, 0));
         assert_eq!(after(false, &[5_103]), (2_000, 2 * MILLI));

@@ -321,7 +321,7 @@ fn packet_equal_to_the_tokens_conforms() {
     assert_eq!(colours(two_rates(), &[1_000, 1_000]), (vec![Conform, Exceed], (0, 0)));
     assert_eq!(colours(two_rates(), &[2_000]), (vec![Exceed], (1_000, 0)));
     assert_eq!(colours(two_rates(), &[2_001]), (vec![Violate], (1_000, 2_000)));
-    // A bucket is full at the nanosecond at which it is, and not one before.
+    // A bucket becomes full at exactly this nanosecond, not one before.
     for (nanos, colour) in [(SECOND, Conform), (SECOND - 1, Exceed)] {
         let mut buckets = single();
         assert_eq!(buckets.colour(Time(0), 1_000), Conform);

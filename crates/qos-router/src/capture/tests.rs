@@ -43,7 +43,7 @@ fn frames_of_the_port_that_pass_the_filter_are_in_the_file_by_their_times() {
     let mut captures = Captures::default();
     captures.begin(PortId(1), &wanted(&file, &UDP)).unwrap();
     for (port, now, time, frame) in [
-        // Known before its time, like a frame from a host.
+        // Known before its time of arrival, like a frame from a host.
         (1, 10, 40, frame(17, 60)),
         (1, 20, 30, frame(17, 1500)),
         (1, 20, 31, frame(6, 90)),

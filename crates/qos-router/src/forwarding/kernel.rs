@@ -135,7 +135,7 @@ impl Kernel {
                 Effect::Changed
             }
             RouteNetlinkMessage::NewQueueDiscipline(discipline) if dumping => self.discipline(&discipline),
-            // Routes go with their addresses and interfaces, of which the kernel says nothing.
+            // Routes disappear with their addresses and interfaces, which the kernel does not report.
             _ => Effect::Unclear,
         })
     }
@@ -217,7 +217,7 @@ impl Kernel {
                 _ => plain = false,
             }
         }
-        // The kernel has no such route, and no table here a place for it.
+        // The kernel has no such route, and the tables here have no place for it.
         if header.destination_prefix_length > if prefix.is_ipv4() { 32 } else { 128 } {
             return None;
         }
@@ -332,12 +332,12 @@ impl Kernel {
             return None;
         }
         let known = self.neighbours.get_mut(&(hop.link, hop.gateway.unwrap_or(packet.destination)));
-        // A line has two ends, and the kernel makes an entry of its neighbour when it first sends there.
+        // A point-to-point line: the kernel creates a neighbour entry when it first sends there.
         let Some(next) = known else {
             return to.without_arp.then(|| way(hop.link, to.address, to.address, mtu));
         };
         if next.stale && !next.used {
-            // Seeing this packet the kernel will ask whether the neighbour is still there.
+            // On this packet the kernel checks whether the neighbour is still reachable.
             next.used = true;
             return None;
         }

@@ -142,7 +142,7 @@ impl Mirror {
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => self.overrun(),
-                // Nothing more, or nothing that could be done about it.
+                // No more messages, or an error that cannot be handled.
                 Err(_) => return,
             }
         }
@@ -164,7 +164,7 @@ impl Mirror {
 
     fn take(&mut self, datagram: &[u8]) {
         for (header, body) in messages(datagram) {
-            // Answers name the socket that has asked; news name who has changed something.
+            // Answers name the requesting socket; notifications name the process that made a change.
             let answer = header.port_number == self.port;
             if answer && !(header.sequence_number == self.sequence && matches!(self.state, State::Asking { .. })) {
                 // Part of an abandoned dump.

@@ -219,7 +219,7 @@ impl Forwarding {
                 && (known.source, known.destination) == (packet.source, packet.destination)
         });
         let (output, way) = match known {
-            // The frame's address is the kernel's to judge.
+            // The kernel checks the frame's address.
             Some(known) if known.to == packet.to => (known.output, known.way),
             _ => {
                 let way = mirror.kernel()?.way(*self.links.get(&input)?, &packet)?;

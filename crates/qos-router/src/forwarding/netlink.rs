@@ -97,7 +97,7 @@ pub fn monitor(protocol: isize, groups: u32, buffer: usize) -> io::Result<(Socke
     let mut address = SocketAddr::new(0, 0);
     socket.get_address(&mut address)?;
     socket.set_non_blocking(true)?;
-    // The kernel limits this to net.core.rmem_max and says nothing; an overrun is counted when it happens.
+    // The kernel limits this silently to net.core.rmem_max; an overrun is counted when it happens.
     socket.set_rx_buf_sz(buffer as libc::c_int)?;
     Ok((socket, address.port_number()))
 }

@@ -51,7 +51,7 @@ impl Dataplane {
             lower_mss(self.pool.get_mut(&frame), most);
         }
         let descriptor = if tag.is_none() && descriptor.tags == 0 {
-            // A class of service that a policy has set goes with the tag that is not there.
+            // A class of service set by a policy needs a tag, and is lost without one.
             Descriptor { cos: 0, ..descriptor.framed(port.framing) }
         } else {
             retag(self.pool.get(&frame), tag, &mut self.bytes);

@@ -109,7 +109,7 @@ impl Dataplane {
         self.bridge.forward(time, input, frame, |port, tag| copies.push((port, tag)));
         for (output, tag) in copies.drain(..) {
             retag(self.pool.get(&payload.frame), tag, &mut self.bytes);
-            // One tag more can be too long for a frame that had two already.
+            // One more tag can be too long for a frame that already had two.
             if self.bytes.len() > LONGEST {
                 self.counts.malformed += 1;
                 continue;

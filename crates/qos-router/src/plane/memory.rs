@@ -130,7 +130,7 @@ impl Dataplane {
         let Wire::Memory(Memory { tap, copies, .. }) = &mut self.ports[port].wire else { return };
         let (clock, lateness) = (&self.clock, &mut self.lateness);
         match tap {
-            // A copy that is not taken is the capture's loss, which its counters show.
+            // The capture loses a copy that is not read; its counters show it.
             Some(tap) => {
                 send_all(tap, copies, &mut self.pool, |batch| {
                     let now = clock.now().0;

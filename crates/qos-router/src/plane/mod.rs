@@ -271,7 +271,7 @@ impl Dataplane {
     /// `ahead` already pass through the kernel if possible, so that they do not leave late by the kernel's time.
     pub fn step(&mut self, to: Time, ahead: Duration) {
         self.reached = to.max(self.reached);
-        // IP SLA has to find everything at its time; and on a line there is no kernel to pass.
+        // IP SLA must find all packets at their times; and on a line there is no kernel to pass.
         let ahead = if self.line || !self.sla.idle() { Duration::ZERO } else { ahead };
         self.engine.poll_inside(self.reached, ahead, &mut self.outputs);
         self.dispatch();

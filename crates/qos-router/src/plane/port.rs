@@ -231,7 +231,7 @@ pub(super) fn send_all(
         let count = ring::send(socket, rest.iter().map(|s| pool.get(&s.frame)));
         batch(&rest[..count]);
         rest = &rest[count..];
-        // The kernel stops at a frame that it refuses: go on behind it, unless the whole batch was taken.
+        // The kernel stops at a frame that it refuses: continue after it, unless the whole batch was accepted.
         if count < BATCH && !rest.is_empty() {
             refused += 1;
             rest = &rest[1..];

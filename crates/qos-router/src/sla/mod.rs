@@ -88,7 +88,7 @@ impl Agent {
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
-            // The kernel's own numbers are of no use here: two routers may have the same.
+            // The kernel's interface numbers cannot be used here: two routers may have the same ones.
             prober: Prober::new(std::process::id() as u16),
             responder: None,
             config: Config::default(),
@@ -124,8 +124,8 @@ impl Agent {
         }
         let mut sockets = responder::Sockets::new();
         if config.responder {
-            // The port that the kernel chose for an operation is free to be wanted: the operation takes another with
-            // its next packet.
+            // The operation gives up the port chosen by the kernel if another one wants it, and gets a new port for its
+            // next packet.
             for port in &config.responder_ports {
                 for family in Family::ALL {
                     if let Some(number) = self.ports.remove(&(*port, family)) {
@@ -145,7 +145,7 @@ impl Agent {
         let Prepared { process_ns, config, sockets } = prepared;
         self.process.set(process_ns);
         for (number, operation) in &self.config.operations {
-            // A socket is bound to what the operation said of addresses, ports and type of service.
+            // A socket is bound to the operation's addresses, ports and type of service.
             let stays = config.operations.get(number).is_some_and(|new| {
                 ip_sla::OperationConfig { schedule: operation.schedule.clone(), ..new.clone() } == *operation
             });
@@ -285,8 +285,7 @@ impl Agent {
         let now = clock.now();
         let mut sends = std::mem::take(&mut self.sends);
         while let Some(due) = self.deadline().filter(|&at| at <= now) {
-            // Packets are sent at their times, in turn: after a stop two packets of an operation have their usual
-            // distance.
+            // Packets are sent at their times, in turn: after a stall two packets of an operation are spaced as usual.
             let due = due.0.max(self.polled.0).max(now.0.saturating_sub(MADE_UP_NS));
             self.polled = Time(due);
             if let Some(responder) = &mut self.responder {
@@ -351,7 +350,7 @@ impl Agent {
                 let open = |kind| namespace.open(kind, None, 0);
                 let (to, sending) = (received.from, clock.now().0.max(at));
                 match responder.serve(port, received, at, || sending, open) {
-                    // The answer leaves when process switching is done, not when the daemon was.
+                    // The answer leaves when process switching is finished, not when the daemon was.
                     Ok(Some(answer)) if process.is_modelled() => {
                         answers.replace(Key::udp(to.0, port, to.1, &answer), sending);
                     }
@@ -447,7 +446,7 @@ mod tests {
         let mut agent = agent(Some(EACH));
         assert_eq!(agent.leaving(&icmpv6(1, 2, ECHO_V6, 1), Time(1_000_000), None).at, Time(1_000_000 + EACH));
         agent.arriving(&icmpv6(2, 1, ECHO_V6, 5), Time(9_000_000));
-        // The kernel answered at once, and later than that: the answer leaves when process level is done.
+        // The kernel answered at once, but later than that: the answer leaves when process switching is finished.
         let own = agent.leaving(&icmpv6(1, 2, ECHO_REPLY_V6, 5), Time(9_000_100), None);
         assert_eq!((own.at, own.stamp), (Time(9_000_000 + EACH), None));
         // Neighbour discovery takes no time.
@@ -488,7 +487,7 @@ mod tests {
             assert_eq!(agent.leaving(&frame, Time(seen), settled).at, Time(at + EACH));
         }
         let mut agent = agent(Some(EACH));
-        // Sent again without having been due: as it was seen.
+        // Sent again before it was due: at the time at which it was seen.
         assert_eq!(agent.leaving(&frame, Time(9_000_000), Some(Time(0))).at, Time(9_000_000 + EACH));
 
         agent.ports.insert((2_000, Family::V4), 1);

@@ -193,7 +193,7 @@ fn run(command: &mut Command, input: &str) -> String {
 impl Bench {
     pub fn new() -> Self {
         let other = thread::spawn(|| {
-            // SAFETY: no pointers; this thread ends with what it has changed.
+            // SAFETY: no pointers; this thread ends with its changes.
             assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
             File::open("/proc/thread-self/ns/net").unwrap()
         });
@@ -220,7 +220,7 @@ impl Bench {
         // Only the packets of the test are sent.
         self.set(&format!("net/ipv6/conf/p{port}/accept_dad"), "0");
         self.set(&format!("net/ipv6/conf/p{port}/router_solicitations"), "0");
-        // The last one is a line: nobody is asked for hardware addresses.
+        // The last one is a point-to-point line, which needs no address resolution.
         let arp = if port == PORTS - 1 { "off" } else { "on" };
         let mut lines = vec![
             format!("link set p{port} arp {arp} up"),

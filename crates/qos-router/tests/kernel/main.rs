@@ -73,7 +73,7 @@ fn forwarding_ways(mirror: &mut Mirror, bench: &Bench) -> Vec<Option<Way>> {
     for input in 0..PORTS {
         for (source, destination) in bench.pairs(input) {
             let packet = Packet { to: bench.macs[input], source, destination, length: 100 };
-            // A neighbour that has been used may be asked for.
+            // The kernel may probe a neighbour that has been used.
             kernel.way(bench.links[input], &packet);
             ways.push(kernel.way(bench.links[input], &packet));
         }
@@ -187,7 +187,7 @@ fn changes_of_an_interface_state_are_followed() {
     };
     assert_eq!(link(), Some(1));
     bench.ip(&["link set p1 down"]);
-    // The kernel does not say that the route is gone.
+    // The kernel does not report the removal of the route.
     assert_eq!(link(), Some(2));
     bench.ip(&[
         "link set p1 up",

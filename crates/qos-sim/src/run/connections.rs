@@ -46,7 +46,7 @@ impl<W: Write> Run<'_, W> {
         let transfer = &mut self.world.traffic.transfers[number];
         let stream = &mut self.world.traffic.streams[transfer.stream];
         let flow = &self.world.traffic.flows[stream.flow];
-        // The stream has its own time, unless it lasts as long as the others.
+        // The stream has a separate time, unless it lasts as long as the others.
         let duration_ns = flow.duration_ns - stream.offset.0;
         let over = if flow.background { self.world.traffic.end } else { now + Duration(duration_ns) };
         match way {

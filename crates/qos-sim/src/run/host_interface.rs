@@ -75,7 +75,7 @@ impl Interface {
         }
         let passage = self.line.pass(entered, line_len);
         self.line.enter(passage, line_len);
-        // The tokens for it have come when the line, were it ahead by the burst, would be done with it.
+        // The line would finish the packet at this time if it were ahead by the burst: the tokens are then complete.
         let leaves = (passage.end - self.burst).max(entered);
         if leaves > entered {
             self.waiting.push_back((leaves, counted_len));

@@ -334,7 +334,7 @@ impl Connection {
                 handshake.alarm = self.settings.ticks.after(now, handshake.timeout);
                 handshake.retransmissions += 1;
                 if !self.passive {
-                    // Lest somebody on the way drops who offers it (RFC 3168 section 6.1.1.1).
+                    // Otherwise a node on the path might drop segments that offer ECN (RFC 3168 section 6.1.1.1).
                     (handshake.syn.ece, handshake.syn.cwr) = (false, false);
                 }
                 let mut syn = Segment { retransmission: true, ..handshake.syn };

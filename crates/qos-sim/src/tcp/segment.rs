@@ -108,8 +108,7 @@ impl Segment {
             options += TIMESTAMPS_BYTES;
         }
         if let Some(syn) = self.syn_options {
-            // MSS 4; window scale 3 and a pad. SACK permitted stands in the pad of the timestamps, or takes 4 without
-            // them.
+            // MSS 4; window scale 3 and a pad. SACK permitted uses the pad of the timestamps, or 4 bytes without them.
             options += 4 + 4;
             if syn.sack_permitted && self.timestamps.is_none() {
                 options += 4;

@@ -162,12 +162,12 @@ impl Settings {
             sack_compression_ns: MS,
             sack_compression_count: 44,
             initial_receive_window: 65_535,
-            // The second and third figure of sysctl tcp_rmem, of which as much becomes window as payload takes of a
-            // segment's memory.
+            // The second and third value of sysctl tcp_rmem; the share of payload in a segment's memory becomes the
+            // window.
             initial_receive_clamp: 131_072 * PAYLOAD_SHARE / 256,
             receive_buffer: 6_291_456 * PAYLOAD_SHARE / 256,
             small_queue: false,
-            // The third figure of sysctl tcp_wmem. Linux counts its own structures in it too.
+            // The third value of sysctl tcp_wmem. Linux counts its own structures in it too.
             send_buffer: 4_194_304,
         }
     }

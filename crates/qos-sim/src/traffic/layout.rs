@@ -197,7 +197,7 @@ impl Traffic {
                 number: stream + 1,
                 local_port,
                 offset: Duration(offset),
-                // Only the client asks for a code point.
+                // Only the client requests a code point.
                 ways: ends.ways(network, numbers, number, ports, [flow.dscp, 0]),
                 kind,
                 complete: background,

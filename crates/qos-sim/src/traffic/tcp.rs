@@ -78,7 +78,7 @@ fn check_profile(profile: &Profile, path: &str) -> Result<(), ConfigError> {
 pub(crate) fn settings(profile: &Profile, flow: &Flow, ipv6: bool, path: &str) -> Result<Settings, ConfigError> {
     check_profile(profile, path)?;
     let mut settings = Settings::from_profile(profile, MTU);
-    // The longer header is at the cost of each segment's payload.
+    // The longer header reduces each segment's payload.
     settings.mss -= ip_header(ipv6) - IPV4_HEADER;
     settings.small_queue = true;
     if let Some(window) = flow.window_bytes {
@@ -314,7 +314,7 @@ impl Transfer {
         }
         self.due[end] = None;
         if let Some(connection) = &mut self.ends[end] {
-            // The deadline may have moved on since.
+            // The deadline may have moved since then.
             if connection.deadline().is_some_and(|deadline| deadline <= now) {
                 connection.on_timer(now, out);
             }

@@ -43,7 +43,7 @@ fn spread_streams_do_not_wait_for_each_other() {
     assert_eq!(most(0), (alone + 9 * line_ns(1200), 100));
     let (longest, sent) = most(SECOND);
     assert!((alone..alone + 3 * line_ns(1200)).contains(&longest), "{longest}");
-    // Each ends with the flow: a stream that starts late sends one datagram less at most.
+    // Each stream ends with the flow: a stream that starts late sends at most one datagram less.
     assert!((90..=100).contains(&sent), "{sent}");
 }
 
@@ -57,7 +57,7 @@ fn streams_start_when_flood_starts_them() {
         let report = run(&scenario);
         let starts = flood::starts::starts(77, 20, 4 * SECOND);
         for (stream, start) in report.flows[name].streams.iter().zip(starts) {
-            // A hundred a second from the start of the stream to the end of the flow; TCP connects first.
+            // A hundred per second from the start of the stream to the end of the flow; TCP connects first.
             let (sent, expected) = (stream.bytes / 100, (10 * SECOND - start) / (10 * MILLI));
             assert!(sent.abs_diff(expected) <= 5, "{name} {}: {sent}, expected {expected}", stream.stream);
         }

@@ -30,7 +30,7 @@ fn handshake_negotiates_ecn() {
         let (data, bare): (Vec<Segment>, Vec<Segment>) = out.drain(..).partition(|segment| segment.len > 0);
         assert!(bare.iter().all(|segment| segment.ecn == ecn::NOT_ECT));
         assert!(!data.is_empty() && data.iter().all(|segment| segment.ecn == capable), "{data:?}");
-        // A mark means something to those only who have agreed.
+        // A mark has a meaning only if both ends have agreed on ECN.
         far.on_segment(Time(3), &bare[0], &mut out);
         far.on_segment(Time(3), &Segment { ecn: ecn::CE, ..data[0] }, &mut out);
         assert!(out.iter().all(|segment| segment.ece == (client && server)), "{out:?}");
@@ -126,7 +126,7 @@ fn ecn_marks_avoid_all_losses_without_loss_of_throughput() {
         assert_eq!(marking.hosts["client"].tcp.retransmitted_segments, 0);
         let share = goodput(&marking) as f64 / goodput(&dropping) as f64;
         assert!((0.97..1.06).contains(&share), "{control}: {share}");
-        // Nothing can be marked of ends that do not take part.
+        // No packet can be marked if an end does not support ECN.
         let (lost, marked) = red(&transfer_behind_early_detection(control, false, true));
         assert!(lost > 20 && marked == Some(0), "{lost} {marked:?}");
     }

@@ -16,8 +16,8 @@ fn a_policer_passes_exactly_the_packets_covered_by_tokens() {
     scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 31_250));
     scenario["flows"] = json!([flood("flood", 2_000_000, 1470, 10)]);
     let report = run(&scenario);
-    // The bucket counts the frame without its FCS; datagrams come every 5.88 ms, the first one finds the
-    // bucket full.
+    // The bucket counts the frame without its FCS; datagrams arrive every 5.88 ms, and the first one finds a full
+    // bucket.
     let frame = 1470 + 8 + 20 + 14;
     let (mut tokens, mut passed, mut last) = (31_250u128 * 8 * 1_000_000_000, 0u64, 0u64);
     for number in 0..1701u64 {
@@ -62,7 +62,7 @@ fn counters_are_read_at_requested_times() {
     assert_eq!(seconds.iter().map(|each| each.0 % 1000).filter(|&rest| rest != 0).count(), 1, "{seconds:?}");
     let extra: Vec<_> = moments.iter().filter(|each| !seconds.contains(each)).copied().collect();
     assert_eq!(extra.iter().map(|each| each.0).collect::<Vec<_>>(), [1540, 1580], "{moments:?}");
-    // A frame takes the line 4.1 ms: in 40 ms nine or ten went.
+    // A frame takes 4.1 ms on the line: nine or ten left in 40 ms.
     assert!((9..=10).contains(&(extra[0].1 - extra[1].1)), "{moments:?}");
 }
 
@@ -105,7 +105,7 @@ fn a_serial_line_has_seven_bytes_of_framing() {
         "port": 9, "duration_ns": 1, "gap_ns": SECOND, "payload_bytes": 100}]);
     let serial = (100 + 28 + 7) * 8 * 1_000_000_000 / 512_000;
     let ethernet = line_scenario(100) * 8;
-    // The serial line's rate and delay are paid once, though an engine is at each end.
+    // The serial line's rate and delay apply once, although there is an engine at each end.
     assert_eq!(run(&scenario).virtual_ns, ethernet * 10 + serial + 3 * MILLI + ethernet * 100);
 }
 

@@ -101,7 +101,7 @@ proptest! {
         delay_us in 0u64..100_000,
         bytes in 0u64..300_000,
     ) {
-        // Receivers that wait longer than a timeout is would be a reason.
+        // A receiver that waits for longer than a timeout would be a reason.
         let settings = Settings { delayed_ack_min_ns: 40_000_000, delayed_ack_max_ns: 40_000_000, ..settings };
         let longest = 2 * delay_us * 1000 + settings.delayed_ack_max_ns;
         prop_assume!(settings.rto_floor_on_variance || longest < settings.min_rto_ns);

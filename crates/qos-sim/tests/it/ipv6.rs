@@ -57,7 +57,7 @@ fn a_policer_pays_for_twenty_bytes_more_a_packet() {
         let report = run(&scenario);
         report.flows["flood"].streams[0].bytes / 200
     };
-    // The bucket at the start, and 10 s of 125 bytes a millisecond.
+    // The bucket at the start, and 10 s of 125 bytes per millisecond.
     let tokens = 31_250 + 125 * 10_000;
     for (ipv6, counted) in [(false, 200 + 8 + 20 + 14), (true, 200 + 8 + 40 + 14)] {
         let expected = tokens / counted;
@@ -74,7 +74,7 @@ fn a_full_segment_has_twenty_bytes_less() {
         scenario["flows"] = json!([flow_over(transfer, ipv6)]);
         let stream = &run(&scenario).flows["transfer"].streams[0];
         assert_eq!(stream.mss_bytes, Some(mss));
-        // The line is filled: payload over bytes on the wire, 1538 of a full frame.
+        // The line is full: payload relative to bytes on the wire, 1538 for a full frame.
         let share = stream.bytes as f64 * 8.0 / stream.seconds / 10_000_000.0;
         assert!((share - f64::from(mss) / 1538.0).abs() < 0.01, "{share}");
     }

@@ -169,7 +169,7 @@ fn goodput_behind_a_policer_equals_that_of_linux() {
 
 #[test]
 fn four_flows_without_distance_lose_a_third_and_share_fairly() {
-    // The shares depend on chance in half a minute: take the mean of a few seeds.
+    // In half a minute the shares depend on chance: use the mean of a few seeds.
     for (control, linux_drops) in [("cubic", 31.9), ("reno", 36.9)] {
         let (mut sum, mut drops, mut jain) = (0.0, 0.0, 0.0);
         for seed in 1..=SEEDS {
@@ -198,7 +198,7 @@ fn four_flows_without_distance_lose_a_third_and_share_fairly() {
 
 #[test]
 fn small_queue_limits_data_waiting_in_the_host() {
-    // The line of the sender's own host is the slowest: TCP small queues keep the data in the socket.
+    // The sender's own access line is the slowest: TCP small queues keep the data in the socket.
     for control in ["reno", "cubic"] {
         let mut scenario = dumbbell(100_000_000, MILLI / 2);
         scenario["flows"] = json!([{"name": "transfer", "protocol": "tcp", "source": "client", "destination": "server",

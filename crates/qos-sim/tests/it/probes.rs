@@ -98,7 +98,7 @@ fn a_probe_of_a_host_passes_its_queue() {
     scenario["nodes"]["client"]["ip_sla"] = json!({"operations": {"7": jitter("10.0.2.10")}});
     scenario["nodes"]["server"]["ip_sla"] = json!({"responder": true, "responder_ports": [5000]});
     scenario["probes"] = json!([{"name": "p", "node": "client", "operation": 7, "end_ns": 5 * SECOND}]);
-    // Each way a frame of 60 bytes, with 38 of Ethernet, on two lines of 100 Mb/s.
+    // In each direction a frame of 60 bytes, plus 38 of Ethernet, on two 100 Mb/s lines.
     let expected = 2 * (2 * (60 + 38) * 80 + line_time(60));
     assert_eq!(round_trips(&run(&scenario).probes["p"]), vec![expected; 30]);
 }

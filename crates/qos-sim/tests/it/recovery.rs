@@ -11,7 +11,7 @@ fn settings() -> Settings {
 
 /// A connection with a round trip of 100 ms that has sent ten segments.
 fn ten_segments_outstanding(settings: &Settings, sack: bool) -> Peer {
-    // The other end counts the timestamps' bytes in its segment size.
+    // The other end includes the bytes of the timestamps in its segment size.
     let mut peer = Peer::open(settings, if settings.timestamps { 1012 } else { 1000 }, sack, WINDOW, 100);
     peer.write(10_000);
     assert_eq!(peer.sent(), segments(1, 10_001, 1000));
@@ -127,7 +127,7 @@ fn reported_duplicates_undo_a_recovery() {
     }
     assert_eq!(peer.sent(), [(1, 1001)]);
     assert_eq!(peer.figures().ssthresh, Some(5));
-    // It was only late: the original is acknowledged, and then the retransmission reported as a duplicate.
+    // It was only late: the original is acknowledged, and the retransmission is then reported as a duplicate.
     peer.ack_after(10 * MS, 4001, &[]);
     peer.ack_after(90 * MS, 4001, &[(1, 1001)]);
     let figures = peer.figures();
@@ -169,7 +169,7 @@ fn without_sack_a_partial_acknowledgement_retransmits_the_next_hole() {
     peer.ack_after(100 * MS, 10_001, &[]);
     let figures = peer.figures();
     assert_eq!((figures.retransmitted_segments, figures.fast_recoveries, figures.timeouts), (2, 1, 0));
-    // RFC 6582: the phase stays until something above is acknowledged, then the window is the threshold.
+    // RFC 6582: the phase continues until something above is acknowledged; then the window is the threshold.
     peer.write(10_000);
     peer.ack_after(100 * MS, 11_001, &[]);
     assert_eq!(peer.figures().ssthresh, Some(5));
@@ -178,7 +178,7 @@ fn without_sack_a_partial_acknowledgement_retransmits_the_next_hole() {
 
 #[test]
 fn loss_is_detected_by_three_later_segments_or_by_time() {
-    // Segments 1 and 9 are lost; 2 to 4 are SACKed, then 10. RFC 6675 wants three above 9.
+    // Segments 1 and 9 are lost; 2 to 4 are SACKed, then 10. RFC 6675 requires three above 9.
     for rack in [false, true] {
         let settings = Settings { rack, tail_loss_probe: false, ..settings() };
         let mut peer = ten_segments_outstanding(&settings, true);

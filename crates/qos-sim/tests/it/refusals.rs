@@ -313,7 +313,7 @@ proptest! {
         if Simulation::new(&scenario).is_err() {
             return Ok(());
         }
-        // Longer and faster it would only take time.
+        // A longer or faster flow would only take more time.
         scenario.drain_ns = scenario.drain_ns.min(SECOND);
         scenario.start_jitter_ns = scenario.start_jitter_ns.min(SECOND);
         scenario.sample_ns = scenario.sample_ns.max(100 * MILLI);

@@ -171,7 +171,7 @@ fn lost_retransmission_is_detected_and_resent() {
         peer.ack_after(if i == 0 { 10 * MS } else { 2 * MS }, 1, &[(4001, end)]);
         assert_eq!(peer.sent(), sent, "after SACK to {end}");
     }
-    // An acknowledgement that moves on without a new loss: one more.
+    // An acknowledgement that advances without a new loss: one more.
     peer.ack_after(10 * MS, 1001, &[(4001, 12_001)]);
     assert_eq!(peer.sent(), segments(14_001, 16_001, 1000));
     // The retransmissions of segments 3 and 4 are delivered, that of 2 is not.
@@ -274,7 +274,7 @@ fn a_timeout_is_followed_by_slow_start_to_the_threshold() {
     let start = peer.now;
     peer.write(1000);
     peer.wait(700 * MS);
-    // The probe, when the timeout would have been; then the timeout, three round trips after it.
+    // The probe, at the time of the timeout; then the timeout, three round trips later.
     let times: Vec<u64> = peer.sent_when().iter().map(|(at, ..)| at.since(start).0 / MS).collect();
     assert_eq!(times, [0, 300, 600]);
     peer.ack(2001, &[]);

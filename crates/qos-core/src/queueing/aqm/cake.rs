@@ -135,7 +135,7 @@ impl<P> Tin<P> {
         let same = self.tags[at] == hashes.flow && self.flows[at].set != Set::None;
         if !same {
             self.tags[at] = hashes.flow;
-            // A flow that another one shares the queue with counts for the host of the later one.
+            // If two flows share a queue, both count for the host of the later one.
             self.count_bulk(at, false);
             let hosts = &self.hosts;
             let source = place(hashes.source, &self.source_tags, |at| hosts[at].from > 0).0;
@@ -301,7 +301,7 @@ impl<P> Cake<P> {
             return None;
         }
         if self.tins[0].plan.threshold_bps > 0 {
-            // The last one below its threshold, else the one that will be first.
+            // The last one below its threshold, or else the next one to be served.
             let serving = || (0..self.tins.len()).filter(|tin| self.tins[*tin].serves());
             let below = serving().rev().find(|tin| self.tins[*tin].time_next <= now);
             return below.or_else(|| serving().min_by_key(|tin| (self.tins[*tin].time_next, usize::MAX - tin)));

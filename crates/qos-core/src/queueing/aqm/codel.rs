@@ -102,7 +102,7 @@ impl Codel {
         let first_above = self.first_above;
         let (mut item, mut may_drop) = self.next(now, plan, queue);
         if item.is_none() {
-            // In Linux an empty queue does not end the time above the target, by the RFC it does.
+            // In Linux an empty queue does not end the time above the target; in the RFC it does.
             (self.dropping, self.first_above) = (false, first_above);
             return None;
         }

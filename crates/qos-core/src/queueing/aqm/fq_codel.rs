@@ -176,7 +176,7 @@ impl<P> Manage<P> for FqCodel<P> {
                 flow.deficit -= i64::from(item.bytes());
                 return Some(item);
             }
-            // A new flow passes through the list of old ones, lest it be a new one again at once.
+            // A new flow passes through the list of old flows, so that it does not become new again at once.
             list.pop_front();
             if from_new && !self.old.is_empty() {
                 self.old.push_back(index);

@@ -118,7 +118,7 @@ impl Pie {
     /// An update (RFC 8033, section 4.2 and 5).
     fn update(&mut self, backlog: u64) {
         let (delay, before) = (self.delay, self.delay_before);
-        // With waiting packets a delay of zero means that none has left yet.
+        // With waiting packets, a delay of zero means that no packet has left yet.
         let mut known = delay > Duration::ZERO || backlog == 0;
         let gain = |sixteenths: u32| f64::from(sixteenths) / 16.0 / scale(self.probability);
         let mut delta = gain(self.plan.alpha) * (seconds(delay) - seconds(self.plan.target))
@@ -229,7 +229,7 @@ mod tests {
             (0.01, 5, 25, 0.0),
             // 0.125 * 85 ms + 1.25 * 80 ms is more than a step of 0.02
             (0.3, 100, 20, 0.32),
-            // above 250 ms a step more, 0.125 * 285 ms being cut to one
+            // above 250 ms one more step, to which 0.125 * 285 ms is limited
             (0.3, 300, 300, 0.34),
             // Linux has no limit at 1.
             (0.995, 300, 300, 1.035),
@@ -284,7 +284,7 @@ mod tests {
                     (last, count) = (number, count + 1);
                 }
             }
-            // Between drops: 17 packets to a sum of 0.85, then 20 by chance in the mean.
+            // Between drops: 17 packets up to a sum of 0.85, then 20 on average by chance.
             let expected = f64::from(packets) / (16.0 + 20.0);
             assert!((f64::from(count) - expected).abs() < 0.05 * expected, "{count} for {expected}");
         }

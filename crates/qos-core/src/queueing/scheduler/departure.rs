@@ -59,7 +59,7 @@ impl<P> Scheduler<P> {
         }
         self.held -= u64::from(*numbered);
         let recount = emptied || *flows;
-        // A queue without siblings that still has packets and no shaper is as ready as it was.
+        // A queue without siblings and shaper that still has packets remains ready.
         let settled = member.only && member.shaper.is_none() && !emptied;
         let urgent = self.propagates && matches!(member.plan.rank, Rank::Priority(_));
         let mut parent = member.parent;
@@ -96,7 +96,7 @@ impl<P> Scheduler<P> {
             shaper.take(bytes);
         }
         let (above, from) = self.inners.split_at_mut(id.0);
-        // Above the root there is nothing.
+        // There is nothing above the root.
         let this = &mut from[0].member;
         if let Some(parent) = above.get_mut(this.parent.0) {
             this.served(parent, bytes, urgent, now);

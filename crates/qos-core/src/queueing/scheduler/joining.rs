@@ -138,7 +138,7 @@ impl<P> Scheduler<P> {
         };
         let mut member = &self.leaves[id.0].member;
         let mut levels = waits(member);
-        // The root's level is 0, and its parent is itself. Not an iterator, since this is done for each packet.
+        // The root's level is 0, and its parent is itself. Not an iterator, because this runs for each packet.
         while member.level > 0 {
             member = &self.inners[member.parent.0].member;
             levels |= waits(member);
@@ -152,7 +152,7 @@ impl<P> Scheduler<P> {
         let Room { leaf: id, place, displaced, .. } = room;
         self.clock = now;
         let Inserted { leads, displaced: own } = self.insert(id, place, item);
-        // Behind others it changes nothing for those above.
+        // Behind other packets it changes nothing for the nodes above.
         if leads || displaced.is_some() {
             self.settle(NodeId::Leaf(id));
         }
@@ -194,7 +194,7 @@ impl<P> Scheduler<P> {
     /// is full: removes the packet with the highest sequence number of all, unless it is the new one.
     pub(super) fn make_room(&mut self, id: LeafId, descriptor: &Descriptor) -> Result<MadeRoom<P>, DropReason> {
         let leaf = &mut self.leaves[id.0];
-        // A queue that has the sequence space to itself knows its last served packet.
+        // A queue that is alone in the sequence space knows its last served packet.
         if !leaf.member.only {
             leaf.queue.set_served(self.inners[leaf.member.parent.0].virtual_time as u64);
         }
@@ -220,7 +220,7 @@ impl<P> Scheduler<P> {
         let Some(other) = queue.discard() else { return Err(DropReason::Tail) };
         self.lose(last, &other);
         if last == id {
-            // It may have been of the same conversation.
+            // It may belong to the same conversation.
             place = self.leaves[id.0].queue.next(descriptor);
         } else {
             self.recount(last);

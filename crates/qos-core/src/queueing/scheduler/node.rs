@@ -114,7 +114,7 @@ impl Member {
             parent,
             child,
             level,
-            // Such nodes are not asked for a key.
+            // Nodes of this kind have no key.
             only: only && !matches!(plan.rank, Rank::Priority(_) | Rank::Released(_)),
             shaped,
             touch_at: if shaped { now } else { Time(u64::MAX) },
@@ -135,7 +135,7 @@ impl Member {
         let Some(shaper) = &self.shaper else { return front.is_some() };
         let release = front.and_then(|front| shaper.release(front.bytes));
         let ready = front.is_some() && release.is_none();
-        // Packets that may go now to a queue behind the shaper do so at once: `expire`.
+        // Packets that may leave now for a queue behind the shaper do so at once: `expire`.
         let now = (ready && matches!(self.plan.rank, Rank::Released(_))).then_some(Time(0));
         let timer = release.or(now).map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1));
         timers.set(self.timer, timer);
@@ -163,7 +163,7 @@ impl Member {
     pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>, now: Time) {
         self.key = key;
         if let Some(minimums) = parent.minimums.as_mut().filter(|_| self.plan.minimum_bps > 0) {
-            // Minimum rate unused while it had nothing to send is lost.
+            // The minimum rate that was unused while the queue was empty is lost.
             if key.is_some() && !self.offered {
                 self.minimum_at = self.minimum_at.max(now);
             }
@@ -214,7 +214,7 @@ impl Member {
                 self.used = used;
                 next
             }
-            // A queue that is served ahead of the others takes no other queue's turn.
+            // A queue that is served before the others takes no other queue's turn.
             Rank::Strict(_) => {
                 self.finish = 0;
                 return;

@@ -397,7 +397,7 @@ fn play(mut engine: Engine<u32>, machine: Machine, program: &[u8]) {
         settle(&mut engine, &mut outputs, &mut inside, &mut last);
         engine.audit().unwrap();
     }
-    // At the end everything leaves, including frames that a switch then forwards.
+    // At the end all frames leave, including those that a switch then forwards.
     for _ in 0..2 {
         for _ in 0..200_000 {
             let Some(deadline) = engine.next_deadline() else { break };

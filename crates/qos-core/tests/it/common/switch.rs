@@ -49,7 +49,7 @@ pub fn defaults() -> SwitchConfig {
 
 /// Name of the port with this number, from 1.
 pub fn name(number: usize) -> String {
-    // Numbers of two digits, so that the order of names is that of numbers.
+    // Two-digit numbers, so that names sort like numbers.
     format!("GigabitEthernet1/0/{number:02}")
 }
 

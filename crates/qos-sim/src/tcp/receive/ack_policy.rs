@@ -150,7 +150,7 @@ impl AckPolicy {
     }
 
     fn delay_acknowledgement(&mut self, now: Time, smoothed: Option<Duration>) -> Decision {
-        // Not longer than a round trip, if that is known and longer than the least delay.
+        // Not longer than a round trip, if that is known and longer than the minimum delay.
         let most = smoothed.map_or(self.most, |rtt| rtt.0.max(self.least).min(self.most));
         let wait = Duration(self.delay.min(most));
         let mut alarm = self.ticks.after(now, wait);

@@ -139,7 +139,7 @@ impl Receiver {
 
     /// Keeps bytes after a gap; false when all of them were there.
     fn keep(&mut self, start: u64, end: u64) -> bool {
-        // Blocks that end before this one begins stay as they are.
+        // Blocks that end before this one begins stay unchanged.
         let first = self.gaps.partition_point(|block| block.end < start);
         let mut merged = SackBlock { start, end };
         let mut last = first;

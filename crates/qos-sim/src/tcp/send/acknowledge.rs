@@ -102,7 +102,7 @@ impl Sender {
             if self.agreed.sack && !sent.is(SACKED) {
                 self.board.note_delivered(1);
                 news.note_delivery(&sent);
-                // The echo of something sent before the retransmission: the original was delivered.
+                // The echo of a segment sent before the retransmission: the original was delivered.
                 let original = sent.is(EVER_RETRANSMITTED) && news.echo.is_some_and(|echo| echo < sent.at);
                 if !original {
                     self.loss.delivered(now, &sent, self.rtt.least());
@@ -119,7 +119,7 @@ impl Sender {
                 }
                 self.board.acknowledge_duplicates(count);
             } else if lowest_original < prior_highest {
-                // A hole was filled by something that was only late.
+                // A segment that was only late filled a hole.
                 self.note_reordering(lowest_original);
             }
         } else if let (Some(first), Some(head)) = (news.first_sacked, self.board.head()) {

@@ -103,7 +103,7 @@ impl Sender {
             if sent.end > end {
                 break;
             }
-            // A segment of which a part only is reported stays: the receiver here keeps whole ones.
+            // A partly reported segment stays: the receiver here keeps whole segments.
             if sent.seq < start || sent.is(SACKED) {
                 continue;
             }

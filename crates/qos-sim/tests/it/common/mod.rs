@@ -218,7 +218,7 @@ impl Net {
         }
         if let Some(at) = connection.deadline() {
             assert!(at >= self.now, "timer of {at} set at {}", self.now);
-            // One event for the earliest deadline; a later one is set when that has come.
+            // One event for the earliest deadline; a later one is scheduled when that has passed.
             if self.timers[flow][end].is_none_or(|known| at < known) {
                 self.timers[flow][end] = Some(at);
                 self.schedule(at, Event::Timer(flow, end));
