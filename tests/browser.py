@@ -121,10 +121,10 @@ def open_browser(profile: Path) -> Iterator[Browser]:
     """Yield a Chromium with a fresh profile; skip the test if this machine has none."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
-    # What it leaves where it is killed; a short path, in which its socket has room.
+    # Files that remain if the browser is killed. The short path leaves room for the browser's socket.
     temporary = tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True)
     (its_input, to), (answers, its_output) = os.pipe(), os.pipe()
-    # It reads at 3 and writes at 4; not every shell can give it descriptors of two digits there.
+    # The browser reads descriptor 3 and writes descriptor 4; not every shell can redirect descriptors of two digits.
     words = (
         *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
         *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}"),

@@ -22,7 +22,8 @@ from rerun_budget import (  # noqa: F401 (hooks)
     pytest_warning_recorded,
 )
 
-# mutmut puts calls of its own between those of a program: brackets at their limit need more room than Python gives.
+# mutmut adds its own calls between those of a program, so brackets nested to the limit need more stack than Python's
+# default.
 if "MUTANT_UNDER_TEST" in os.environ:
     sys.setrecursionlimit(4000)
 
@@ -30,8 +31,8 @@ if "MUTANT_UNDER_TEST" in os.environ:
 # two seconds in each process, for formats that no schema of ours names. jsonschema does without it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-# A shell has what it starts in the background ignore Ctrl-C, and nohup the end of its terminal; what is ignored stays
-# so in every process started from there, and a command that the tests interrupt would go on.
+# A shell starts background jobs with Ctrl-C ignored, and nohup ignores SIGHUP. Child processes inherit this, and a
+# command that the tests interrupt would continue.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 for ending in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
@@ -50,7 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the level before test modules are imported: samples and Hypothesis examples depend on it."""
-    # Modules and test items stay: collecting garbage among them takes a seventh of the time until the first test.
+    # Modules and test items are never freed: collecting garbage among them takes a seventh of the time until the first
+    # test.
     gc.disable()
     if config.getoption("--all"):
         os.environ[levels.VARIABLE] = "1"
@@ -68,7 +70,7 @@ def pytest_collection(session: pytest.Session) -> None:
     files = [file for each in session.config.args for file in sorted(Path(each).glob("test_*.py"))]
     start = len(files) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     for file in files[start:] + files[:start]:
-        # As pytest does: files of two folders may share a name.
+        # As in pytest: files of two folders may have the same name.
         folder = str(file.parent.resolve())
         sys.path.insert(0, folder)
         with suppress(Exception, pytest.skip.Exception):

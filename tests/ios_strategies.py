@@ -188,7 +188,7 @@ def access_lists(draw: DrawFn) -> dict[str, AccessList]:
     for name in names:
         standard = name in ("1", "1399", "Hosts")
         lines = standard_lines if standard else extended_lines
-        # A numbered list exists by its lines.
+        # A numbered list exists only while it has lines.
         least = 1 if name.isdigit() else 0
         content = draw(st.lists(lines, min_size=least, max_size=4, unique=True))
         lists[name] = AccessList(name, "standard" if standard else "extended", tuple(content))
@@ -264,7 +264,7 @@ def polices(draw: DrawFn) -> Police:
     needs = {"bps": bc is not None, "cir": True, "rate": pir is not None}[form]
     be = draw(optional(bursts)) if needs else None
     violate = draw(optional(actions()))
-    # A bucket that finds its own size is the only one of its policer.
+    # A dynamic bucket is the only bucket of its policer.
     alone = (bc, pir, be, violate) == (None, None, None, None)
     return Police(
         form,  # type: ignore[arg-type]
@@ -325,7 +325,7 @@ def marks(draw: DrawFn) -> tuple[Mark, ...]:
 
 @composite_strategy
 def bandwidths(draw: DrawFn, unit: str) -> Bandwidth:
-    # Small shares, so that most policies may be attached; those that may not are distinguished below.
+    # Small shares, so that most policies can be attached; the others are distinguished below.
     most = {"kbps": 200, "percent": 20, "remaining_percent": 30, "remaining_ratio": 1000}[unit]
     return Bandwidth(unit, draw(st.integers(8 if unit == "kbps" else 1, most)))  # type: ignore[arg-type]
 

@@ -48,7 +48,7 @@ def load_hypothesis_profile() -> None:
 
     The short level always draws the same examples. The long level draws new ones and prints how to reproduce a failure.
     """
-    # A busy machine must fail no test: no deadline.
+    # No deadline: a busy machine must not fail a test.
     settings.register_profile("short", deadline=None, derandomize=True, database=None, max_examples=example_count(100))
     settings.register_profile("long", deadline=None, derandomize=False, print_blob=True)
     settings.load_profile("long" if run_all_cases() else "short")

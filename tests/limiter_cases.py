@@ -463,7 +463,7 @@ def nothing(draw: Draw) -> tuple[list[PathDevice], Truth]:
 def line_then_policer(draw: Draw) -> tuple[list[PathDevice], Truth]:
     fast = int(draw.rate * draw.random.uniform(1.1, 1.5))
     burst = packet_bytes(draw.random, draw.rate, max(draw.mixed))
-    # Either device may be found, since both are there.
+    # Either device may be reported, because both are present.
     return [Line(fast, 400), Policer(draw.rate, burst)], Truth(
         frozenset({"unexplained", "line", "policer"}), (fast, draw.rate)
     )
@@ -494,7 +494,7 @@ def shaper_then_jitter(draw: Draw) -> tuple[list[PathDevice], Truth]:
 def two_policers(draw: Draw) -> tuple[list[PathDevice], Truth]:
     bursts = [packet_bytes(draw.random, draw.rate, max(draw.mixed)) for _ in range(2)]
     slow = int(draw.rate * draw.random.uniform(0.8, 0.95))
-    # A policer alone is right where the other one drops (nearly) nothing.
+    # Only a policer is correct if the other device drops (nearly) nothing.
     return [Policer(draw.rate, bursts[0]), Policer(slow, bursts[1])], Truth(
         frozenset({"unexplained", "policer"}), (draw.rate, slow)
     )
@@ -514,7 +514,7 @@ def cross_traffic(draw: Draw) -> tuple[list[PathDevice], Truth]:
     share = draw.random.uniform(0.2, 0.6)
     mixed = packet_sizes(draw.random)
     others = deque(open_loop("Poisson", draw.rate * share, mixed, draw.random))
-    # The line itself may be found; nothing else is there.
+    # The line itself may be reported; there is no other limiter.
     device = Line(draw.rate, draw.queue(), others)
     return [device], Truth(frozenset({"unexplained", "nothing", "line"}), (draw.rate,))
 
@@ -574,7 +574,7 @@ def _draw_case(path, random: np.random.Generator) -> Case:  # type: ignore[no-un
     devices, truth = path(draw)
     draw.offered = draw.rate * over
     if arrivals == "TCP":
-        # The sender's access line and the way to the device.
+        # The sender's access line and the path to the device.
         rows = list(closed_loop(devices, random, mixed[0]))
     else:
         rows = [
@@ -619,7 +619,7 @@ def judge_answer(case: Case) -> Verdict:
     if kind and truth.rates and answer.rate_bps is not None:
         inside["rate"] = any(answer.rate_bps.low <= rate <= answer.rate_bps.high for rate in truth.rates)
     if kind and truth.burst is not None and answer.burst_bytes is not None:
-        # Two buckets that decide as one does are reported as one; each leaves less than a packet unused.
+        # Two buckets that decide like one are reported as one; each leaves less than a packet unused.
         unused = int(case.size.max()) if truth.two_buckets and answer.buckets == 1 else 0
         inside["burst"] = answer.burst_bytes.low <= truth.burst <= answer.burst_bytes.high + unused
     if kind and truth.tc_s is not None:

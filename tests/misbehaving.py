@@ -48,7 +48,8 @@ class MisbehavingRelay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A thread that still waited at the descriptor could take the connections of the next that gets its number.
+        # A thread that still waits at the descriptor could accept the connections of the next socket with the same
+        # number.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._acceptor.join()
         self._listener.close()

@@ -21,7 +21,7 @@ def _find_interpreter() -> str | None:
         *sorted(home.glob(f"versions/{OLDEST_VERSION}.*/bin/python{OLDEST_VERSION}")),
     ]
     for each in known:
-        # Behind a name on the path there may be a shim, and no Python.
+        # A name on the path may be a shim without a Python.
         if each is not None and subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode == 0:
             return str(each)
     return None

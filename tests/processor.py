@@ -35,6 +35,6 @@ def time_limit_s(seconds: float, children: bool = False) -> Iterator[None]:
     taken = os.times()
     took = sum(taken[:2]) - sum(began[:2]) + (sum(taken[2:4]) - sum(began[2:4]) if children else 0.0)
     if took >= seconds * MUTATION:
-        # Asked only if it decides, since it takes a while itself.
+        # Measured only if the result depends on it, because the measurement takes a while.
         slow = processor_slowness()
         assert took < seconds * slow * MUTATION, f"{took:.2f} s of a processor {slow:.1f} times as slow"

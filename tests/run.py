@@ -59,7 +59,7 @@ def _environment_problem(words: Sequence[str], environment: dict[str, str]) -> s
     """Return why the checks cannot run, or an empty text."""
     if os.geteuid() and subprocess.run(LAB, capture_output=True, check=False).returncode:
         return LAB_HINT
-    # Also what only the tests need; the programs' own crates are there.
+    # Also the packages that only tests need, in addition to the programs' own crates.
     if _run_tox(["cargo", "fetch", "--locked", "--quiet"], environment):
         return "the crates of Cargo.lock cannot be fetched (above)"
     chosen = words[: words.index("--")] if "--" in words else words
@@ -87,7 +87,7 @@ def _run_tox(command: Sequence[str], environment: dict[str, str]) -> int:
 def _kill_remaining(token: str) -> Iterator[dict[str, str]]:
     """Yield the environment of a run; afterwards end its processes and remove its temporary folders."""
     folder = Path(f"/tmp/t{token}")
-    # Other users may pass through: a test runs a program of its folder as one of them.
+    # Other users may enter: a test runs a program of this folder as another user.
     folder.mkdir(mode=0o711)
     names = {VARIABLE: token, "TMPDIR": str(folder), "PYTEST_DEBUG_TEMPROOT": str(folder)}
     try:

@@ -83,7 +83,7 @@ def shell(data: bytes) -> None:
     router.device.hostname = "R1"
     text = type_lines(router, SHOWN)
     assert text.endswith("\nend\n\nR1#"), text[-200:]
-    # The banner of the login comes before.
+    # The login banner comes before the prompt.
     shown = text.partition("Building configuration...\n\nCurrent configuration")[2].partition("\n!\n")[2]
     parse_config(shown.rpartition("\nend\n")[0], router.device.hardware, source="shown")
 
@@ -99,7 +99,7 @@ def run(data: bytes) -> None:
     invalid."""
     folder = whole_file()
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".html"))
-    # The larger part of what is computed again is no input.
+    # Most derived files are not input.
     files = [path for path in files if path.name in ("manifest.json", "experiment.yml") or "cells" in path.parts]
     file = files[(data[0] if data else 0) % len(files)]
     content = {path: path.read_bytes() for path in (file, *folder.rglob("cell.json"), folder / "manifest.json")}

@@ -185,7 +185,7 @@ def assert_held(case: HostileCase, server: Sandbox, folder: Path) -> CaseResult:
     assert not tree_changes(case, before, folder), f"{tree_changes(case, before, folder)} {text}"
     assert found.peak_mib <= case.memory_mib, text
     if found.processor_s > case.processor_s:
-        # Measured only if it decides, because it takes a while itself.
+        # Measured only if the result depends on it, because the measurement takes a while.
         assert found.processor_s <= case.processor_s * processor_slowness(), text
     if case.check is not None:
         case.check(folder, found)

@@ -118,7 +118,7 @@ def session_processes(pid: int) -> list[str]:
 
 def main() -> None:
     """Import the modules, then fork for each request."""
-    # The servers of pytest's workers have no part in what a command may read.
+    # The command must not read the sockets of pytest's workers.
     sys.path = [each for each in sys.path if each != str(Path(__file__).parent)]
     for module in MODULES:
         importlib.import_module(module)

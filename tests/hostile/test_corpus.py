@@ -39,7 +39,7 @@ def test_hostile_input_ends_soon_with_a_verdict_or_message(server: Sandbox, tmp_
     try:
         assert_held(case, server, tmp_path)
     finally:
-        # A case may leave a large folder, or one with paths beyond the limit of the system.
+        # A case may leave a large folder, or one with paths longer than the system's limit.
         subprocess.run(["rm", "-rf", str(tmp_path)], check=False)
 
 

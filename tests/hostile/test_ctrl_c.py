@@ -139,7 +139,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def crowded_machine() -> float:
     """Return the factor by which a command is slower than on an idle machine: others use the same cores."""
-    # With as many others as cores, each gets half of one.
+    # With one other process for each core, each process gets half of a core.
     return max(1.0, 2 * os.getloadavg()[0] / (os.cpu_count() or 1)) * processor_slowness()
 
 

@@ -64,7 +64,7 @@ SLOW = "printed for 1 s without ending its answer"
 SILENT = "did not answer within 0.5 s"
 PATIENT_S, QUICK_S = 60.0, 0.5
 HOSTILE: dict[str, tuple[Serve, float, FailureKind, str]] = {
-    # what it does, seconds that it may be silent, and what is reported of it
+    # behaviour, seconds of silence, and the reported error
     "prints without end": (repeat_output(b"x" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
     "prints lines without end": (repeat_output(b"line\r\n" * 10_000), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
     "prints NUL without end": (repeat_output(b"\0" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
@@ -124,7 +124,7 @@ def test_router_with_endless_output_is_abandoned(name: str, router_behind_proxie
         router_behind_proxies.proxies.open(name)
     assert found.value.kind is kind
     assert f"{name}: {kind}: 127.0.0.1 port {router_behind_proxies.ports[name]} by telnet {text}" in str(found.value)
-    # Each line has a time in front of it.
+    # Each line begins with a time.
     assert 0 < router_behind_proxies.transcribed_bytes(name) < 2**24
 
 

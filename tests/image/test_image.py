@@ -59,7 +59,7 @@ def test_virtual_run_works_with_the_option_in_the_hint(image: str, tmp_path: Pat
     refused = qoslab(image, tmp_path, *words)
     assert refused.returncode == 2 and "--security-opt unmask=ALL" in refused.stderr, refused.stderr
     done = qoslab(image, tmp_path, *words, options=UNMASKED)
-    # Not 3: one of three attempts counts.
+    # Two spare attempts: one of three is enough.
     assert done.returncode == status_of(newest_run(tmp_path)) in (0, 1), done.stderr
     assert qoslab(image, tmp_path, "doctor", options=UNMASKED).returncode == 0
 
@@ -75,7 +75,7 @@ def test_clone_installs_in_the_development_container() -> None:
     config = json.loads(
         re.sub(r"^\s*//.*$", "", (TOP / ".devcontainer/devcontainer.json").read_text(), flags=re.MULTILINE)
     )
-    # Its user owns nothing of the clone, whose changes are thrown away.
+    # The user owns nothing in the clone; changes to it are discarded.
     begins = f"sudo chown {config['remoteUser']}: . && {config['postCreateCommand']}"
     volumes = [f"--volume=/clone/{name}" for name in (".venv", ".qoslab", "target")]
     clone = [f"--volume={TOP}:/clone:O", "--workdir=/clone", *volumes]

@@ -189,7 +189,7 @@ def test_exported_crate_is_valid_ro_crate(
     shutil.unpack_archive(crate, with_all)
     argv = [tools.path("rocrate-validator"), *map(str, words), str(with_all)]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    # It wraps what it says.
+    # The tool wraps its messages.
     if "Name or service not known" in " ".join((done.stdout + done.stderr).split()):
         pytest.skip("w3id.org is not in reach: give --crate-context FILE")
     issues = json.loads((tmp_path / "said.json").read_text())["issues"]
@@ -346,7 +346,7 @@ def test_mermaid_draws_the_topology(tools: OtherTools, record_tested_tool: Teste
         (tmp_path / "mermaid.min.js").write_bytes(script.read())
     text = qoslab("draw", EXPERIMENT, "--format", "mermaid", folder=tmp_path)
     drawn = render_in_chromium(tools, tmp_path, PAGE.format(text=text.replace("&", "&amp;").replace("<", "&lt;")))
-    # Behind the script, which has these words too.
+    # After the script, which contains the same words.
     svg = drawn.rpartition("</script>")[2]
     assert svg.startswith("<svg") and 'id="done"' in svg, svg[:2000]
     assert [word for word in labels() if word not in svg] == []

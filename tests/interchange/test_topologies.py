@@ -51,7 +51,7 @@ def test_converted_netlab_topology_equals_its_transformation(
     assert ends(again) == reported
     addresses = [[end["ipv4"] for end in link["interfaces"]] for link in whole["links"]]
     assert [[str(end.address) for end in link.ends] for link in again.links] == addresses
-    # Of the first link the file says none.
+    # The file gives no rate for the first link.
     assert [[str(end.address) for end in link.ends] for link in mine.links][1:] == addresses[1:]
     record_tested_tool("netlab in", "netlab", tools.version("netlab", "version"))
 

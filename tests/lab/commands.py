@@ -41,7 +41,7 @@ class Command:
             self.process = fork_server(*QOSLAB).start(folder, arguments)
             return
         stdin, output = (subprocess.DEVNULL, subprocess.PIPE) if terminal is None else (terminal, terminal)
-        # A session leader takes the first terminal that it opens for its own.
+        # The first terminal that a session leader opens becomes its controlling terminal.
         own = () if terminal is None else ("sh", "-c", f': <>{os.ttyname(terminal)}; exec "$@"', "sh")
         self.process = subprocess.Popen(
             [*own, *prefix, *QOSLAB, *arguments],
@@ -67,7 +67,7 @@ class Command:
         try:
             output, errors = self.process.communicate(timeout=RUN_S)
         except subprocess.TimeoutExpired:
-            # Nothing of it stays in the way of other tests.
+            # Nothing is left that could disturb other tests.
             self.process.kill()
             raise
         return self.process.returncode, output, self.stderr + errors

@@ -51,9 +51,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Provide a folder for temporary files that no other pytest process has: tests check it for remains."""
-    # First, as it is found from the same variable.
+    # First, because pytest uses the same variable.
     tmp_path_factory.getbasetemp()
-    # A short path, in which sockets have room, so that nothing goes elsewhere; tests/run.py removes what is left.
+    # A short path with room for socket names; tests/run.py removes the remaining files.
     prefix = f"t{os.environ.get('QOSLAB_TEST_RUN', '')}"
     with tempfile.TemporaryDirectory(prefix=prefix, dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
@@ -77,7 +77,7 @@ def lab(name: str) -> Iterator[Lab]:
 def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
     """Provide the lab of policing and shaping, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # As a user may call it.
+    # As a user may start it.
     file = tmp_path / "a rack" / "here.yml"
     file.parent.mkdir()
     with Lab.up(load_sweep(POLICING).experiment.topology, name=name) as lab:

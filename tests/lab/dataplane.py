@@ -27,10 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target" / "release" / "qos-router"
 
 CLIENT, SERVER = "10.0.10.10", "10.0.20.10"
-#: UDP port of the server that takes datagrams.
+#: UDP port of the server that receives datagrams.
 SINK = 5001
 PORTS = {"FastEthernet0/0": "Fa0-0", "FastEthernet0/1": "Fa0-1"}
-#: Longest wait for a process to get ready, seconds.
+#: Maximum wait in seconds until a process is ready.
 PATIENCE = 60.0
 
 
@@ -115,7 +115,7 @@ class DataPlaneLab:
         for node, interface in (one, other):
             self.run(node, f"sysctl -qw net.ipv6.conf.{interface.replace('.', '/')}.disable_ipv6=1")
             self.run(node, f"ethtool -K {interface} tso off gso off gro off tx off rx off sg off")
-            # Addresses once resolved stay so: no ARP among the packets that tests count.
+            # Resolved addresses are permanent, so the packets that tests count contain no ARP.
             keep = "base_reachable 3600000 delay_probe 3600000"
             self.run(node, f"ip ntable change name arp_cache dev {interface} {keep}")
             self.run(node, f"ip link set {interface} up")

@@ -87,7 +87,7 @@ def serve(control: socket.socket) -> Job | None:
             with warnings.catch_warnings(action="ignore"):
                 pid = os.fork()
             if not pid:
-                # Nothing of this process is to be found in the other one.
+                # The other process must contain nothing of this one.
                 for each, (_, other) in running.items():
                     os.close(each)
                     other.close()
@@ -133,7 +133,7 @@ def run_job(job: Job, program: str, added: Mapping[str, str]) -> None:
     tempfile.tempdir = None
     sys.argv = [program, *job.arguments]
     line = [sys.executable, *sys.argv]
-    # Where the kernel has the command line and the environment from, in the first lines of `proc_pid_stat(5)`.
+    # The kernel reads the command line and the environment from these addresses (first lines of `proc_pid_stat(5)`).
     places = [int(each) for each in Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:49]]
     _replace_process_state(places[0], places[1], line)
     _replace_process_state(places[2], places[3], [f"{name}={value}" for name, value in job.environment.items()])
@@ -172,7 +172,7 @@ def main() -> None:
     before = dict(os.environ)
     for module in MODULES:
         importlib.import_module(module)
-    # A command sets them, too, when it imports; what it starts has them.
+    # A command sets them too during its imports, and its child processes inherit them.
     added = {name: value for name, value in os.environ.items() if name not in before}
     assert threading.active_count() == 1, "a fork would have this thread alone"
     assert tempfile.tempdir is None, "this process's folder is not the commands'"

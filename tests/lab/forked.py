@@ -92,7 +92,7 @@ class ForkServer:
     def __init__(self, program: str) -> None:
         """Start the process; `program` is the installed `qoslab`."""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # No variable that a test has set, so that this is none of the processes that a test has started.
+        # Without variables set by a test, so that it does not count as a process started by a test.
         inherited = {name: value for name, value in os.environ.items() if name.startswith(INHERITED)}
         with theirs:
             self._process = subprocess.Popen(

@@ -255,7 +255,7 @@ def run_trial(seed: int, made: RealLab, clean: Path, cut: Disruption | None = No
         _, output, errors = command.end()
         raise AssertionError(f"{error}\n{output}\n{errors}") from error
     finally:
-        # Where this trial fails, its run is not in the way of the next.
+        # If this trial fails, its run must not disturb the next one.
         command.process.kill()
     printed = f"\n{output}\n{errors}"
     assert status in ((-signal.SIGKILL,) if cut is kill_the_run else (0, 1, 2, 3)), printed

@@ -85,8 +85,8 @@ class LabTraces:
     """Objects of a running lab that are visible from outside."""
 
     def __init__(self, lab: Lab) -> None:
-        # The kernel gives the number of a namespace that is gone to the next one, which may be of a lab that another
-        # test brings up: none of these goes while it is open here.
+        # The kernel reuses the number of a deleted namespace, perhaps for a lab of another test. A namespace is not
+        # deleted while it is open here.
         own = Path(f"/proc/{lab.pid}/ns/pid")
         nets = [each for each in Path(f"/proc/{lab.pid}/fd").iterdir() if str(each.readlink()).startswith("net:")]
         self._held = {f"/proc/{os.getpid()}/fd/{os.open(each, os.O_RDONLY)}" for each in (own, *nets)}
@@ -110,7 +110,7 @@ class LabTraces:
                 links = [process / "ns/net", *(process / "fd").iterdir()]
                 held = {str(each.readlink()) for each in links if str(each) not in self._held}
             except OSError:
-                continue  # It ended while we looked, or is another user's.
+                continue  # It has just ended, or belongs to another user.
             found += [f"namespace {each} held by {process.name}" for each in held & self.namespaces]
         mounts = Path("/proc/self/mountinfo").read_text()
         found += [f"mount of {each}" for each in self.namespaces if each in mounts]

@@ -166,7 +166,7 @@ def send(device: str, frames: Iterator[tuple[float, bytes]]) -> None:
 
 def run_in_child(device: str, frames: Callable[[], Iterator[tuple[float, bytes]]]) -> None:
     if os.fork() == 0:
-        # The plan is the parent's: nothing of this process may restore it.
+        # The plan belongs to the parent process: this process must not restore it.
         try:
             send(device, frames())
         finally:

@@ -37,13 +37,13 @@ def test_run_reaches_its_router_by_telnet_only(
         status, output, errors = run(clean, *words)
         assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
         record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
-        # How punctual this machine was as a host is not asked here.
+        # The lateness of this machine as a host is not checked here.
         assert not reasons_except_lateness(record), errors
         assert status == status_of(newest_run(clean)), errors + output
         transcripts = [each.read_text() for each in latest(clean).glob("transcripts/*/R1.*.txt")]
         assert transcripts and all(f"to 127.0.0.1 port {login.telnet} by telnet\n" in each for each in transcripts)
         assert any("service-policy output Police" in each for each in transcripts)
-        # What goes over the line in the clear is kept nowhere.
+        # Nothing sent in the clear is saved.
         secrets = [login.password.encode(), login.enable.encode()]
         files = [each for each in latest(clean).rglob("*") if each.is_file()]
         assert not [each for each in files for secret in secrets if secret in each.read_bytes()]

@@ -33,7 +33,7 @@ def shared_lab() -> Iterator[DataPlaneLab]:
         assert program.exists(), f"{program} is missing: run cargo build --release"
     assert not missing_tools(), f"install {missing_tools()}"
     with DataPlaneLab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
-        # A network that both are in: there is no router between switched ports.
+        # One network for both hosts: switched ports have no router between them.
         lab.run("client", "ip address add 10.0.30.10/24 dev eth0")
         lab.run("server", "ip address add 10.0.30.20/24 dev eth0")
         yield lab
@@ -60,9 +60,9 @@ def test_access_ports_switch_in_their_vlan(shared_lab: DataPlaneLab) -> None:
         return {"switchport": {"mode": "access", "vlan": vlan}}
 
     set_up(shared_lab, switch(), Fa0_0=access(10), Fa0_1=access(10))
-    # From nothing: address resolution is switched too.
+    # Address resolution starts from an empty table, so the switch forwards it too.
     assert len(ping(shared_lab, "client", "10.0.30.20", 3)) == 3
-    # Nothing is routed, and the switch itself has no address there.
+    # Nothing is routed, and the switch has no address in this network.
     assert ping(shared_lab, "client", SERVER, 2, wait=0.5) == []
     set_up(shared_lab, switch(), Fa0_0=access(10), Fa0_1=access(20))
     assert ping(shared_lab, "client", "10.0.30.20", 2, wait=0.5) == []
@@ -94,7 +94,7 @@ def test_trunk_frames_lose_their_tag_on_an_access_port(shared_lab: DataPlaneLab)
     # EtherType and payload follow the addresses: no tag.
     assert taker.communicate(timeout=60)[0].decode().split() == ["88b52e2e"]
     out = counters(shared_lab, OUT)
-    # By its class of service it went into queue 1; the other VLAN's went nowhere.
+    # The class of service put it into queue 1; the frame of the other VLAN was not forwarded.
     assert (out["enqueued"][0][0], out["cos_out"][5]) == (1, 1)
     assert counters(shared_lab, IN)["cos_in"][5] == 2
 

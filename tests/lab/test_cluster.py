@@ -31,7 +31,7 @@ class Cluster:
         self._file = folder / "scheduler.json"
         self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file))
         log = folder / "dask_scheduler.log"
-        # The file exists before the scheduler has written it.
+        # The scheduler creates the file before it writes the address.
         self.address: str = wait_until(
             lambda: json.loads(self._file.read_text())["address"], "the scheduler has its address", report=log.read_text
         )
@@ -81,7 +81,7 @@ def grid(clean: Path) -> Path:
 @pytest.mark.slow
 def test_run_survives_a_killed_worker(grid: Path, clean: Path, cluster: Cluster) -> None:
     workers = [cluster.worker(), cluster.worker()]
-    # A cell for each worker, and one of them again.
+    # One cell for each worker, and one second attempt.
     some = ("--only", "rtt=10 ms", "--duration", "3s", "--attempts", "1")
     command = Command(clean, "run", str(grid), "--scheduler", cluster.address, *some)
     command.wait_for("at a time")
@@ -99,7 +99,7 @@ def test_run_survives_a_killed_worker(grid: Path, clean: Path, cluster: Cluster)
     assert len(cells) == 2 and all(cell["folder"] for cell in cells)
     assert not any("died" in reason for cell in cells for reason in cell["reasons"]), "it was run by the other worker"
     for name in (clean / "tmp").iterdir():
-        if name.name.startswith("qoslab-"):  # all that a killed process cannot remove
+        if name.name.startswith("qoslab-"):  # files that a killed process cannot remove
             subprocess.run(["rm", "-r", str(name)], check=True)
     workers[1].terminate()
     workers[1].wait()

@@ -80,7 +80,7 @@ def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, lab_with
         assert f"!\n{OF_ITS_OWN}" in text
         for head, unknown in IN_BLOCKS.items():
             assert "\n".join([head, *(f" {line}" for line in unknown)]) in text
-        # What the router does know of that file is not taken from it.
+        # Lines of the file that the router implements remain effective.
         assert "not this one" not in text
     arguments = ("--lab", str(inventory), "--duration", "3s", "--arm", "policed", "--arm", "shaped")
     status, output, errors = run(clean, "run", str(EXPERIMENT), *arguments)

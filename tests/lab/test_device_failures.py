@@ -130,13 +130,13 @@ def cell(clean: Path, arm: str, attempt: str = "1") -> dict[str, Any]:
 
 def transcripts(clean: Path) -> list[str]:
     """Return the transcripts of all logins on R1 so far."""
-    # `latest` leads to the same.
+    # `latest` points to the same folder.
     return [each.read_text() for each in {each.resolve() for each in clean.glob("runs/*/*/transcripts/*/R1.*.txt")}]
 
 
 def wait_until_sent(clean: Path, words: str) -> None:
     """Wait until these words are sent to R1, or by it."""
-    # No wait of the usual length: a push takes a moment only.
+    # A shorter wait than usual: a push takes only an instant.
     wait_until(
         lambda: any(words in each for each in transcripts(clean)),
         f"{words!r} is in a transcript of R1",
@@ -151,7 +151,7 @@ def assert_survived_fault(clean: Path, ended: tuple[int, str, str], attempt: str
     status, output, errors = ended
     assert status == status_of(newest_run(clean)), errors + output
     record = cell(clean, "policed", attempt)
-    # How punctual this machine was as a host is not asked here.
+    # The lateness of this machine as a host is not checked here.
     assert not reasons_except_lateness(record), record["reasons"]
     return record
 
@@ -166,7 +166,7 @@ def test_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path
         wait_until_sent(clean, PUSHED[0])
         relay.cut()
         ended = command.end()
-    # It was cut in the middle, and another login sent everything again.
+    # The first push was interrupted; a second login sent everything again.
     output = transcripts(clean)
     (cut,) = (each for each in output if PUSHED[0] in each and PUSHED[1] not in each)
     assert "= the device hung up" in cut, cut
@@ -242,7 +242,7 @@ def test_router_restart_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path
     assert any(each.startswith(lost) for each in record["reasons"]), record["reasons"]
     assert running_configuration(lab) == before
     wait_until_clean(lab, kept)
-    # In the meantime somebody has put another router there.
+    # In the meantime another router was connected there.
     folder = RunFolder(latest(clean))
     manifest = folder.manifest()
     manifest.machine["lab"]["devices"]["R1"]["serial number"] = "FTX0000A0AA"
@@ -276,17 +276,17 @@ def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> 
     assert found == 1
     mine.write_text(text)
     try:
-        # Long enough for a machine that is short of memory: it may take seconds to fill so much of it.
+        # Long enough for a machine that is short of memory, which may take seconds to fill this much.
         with started_run(clean, *arguments(mine, "--duration", "15s", "--arm", "shaped")) as command:
             iperf3_runs(lab, command)
-            # iperf3 itself wants room there when it begins.
+            # iperf3 needs memory when it starts.
             time.sleep(1.0)
             filled = lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
             left = os.statvfs(f"/proc/{lab.pid}/root{small}").f_bavail
             status, output, errors = command.end()
     finally:
         mounts(lab, "umount", "-l", str(small))
-    # Else what follows would say nothing.
+    # Otherwise the following checks would prove nothing.
     assert "No space left" in filled.stderr and left == 0, (filled.stderr, left)
     full = cell(clean, "shaped")
     assert status == 3, errors + output

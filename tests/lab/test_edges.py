@@ -128,7 +128,7 @@ def test_input_list_also_filters_packets_for_the_router(edges: Lab) -> None:
         assert ping(edges, "client", "10.1.0.1", 0.5) is None
         assert sent_packets(edges, 100) == "100"
         configure(edges, "no access-list 150")
-        # A list without entries permits all.
+        # An empty access list permits everything.
         assert ping(edges, "client", "10.1.0.1") is not None
     finally:
         configure(edges, "interface FastEthernet0/0", "no ip access-group 150 in")
@@ -142,7 +142,7 @@ def test_longer_packets_are_fragmented_or_reported(edges: Lab) -> None:
         *("interface FastEthernet0/1", "ip mtu 600", "service-policy output Count", "end", "clear counters"),
     )
     try:
-        # 1028 bytes of IP: 596, of which 576 are a multiple of 8 above the header, and 452.
+        # 1028 bytes of IP become 596 and 452: a fragment's payload, here 576 bytes, is a multiple of 8.
         assert sent_packets(edges, 1000) == "1000"
         shown = session(edges, "show policy-map interface FastEthernet0/1 output").replace("\r", "")
         found = re.search(r"Class-map: Fragments .*\n +(\d+) packets, (\d+) bytes", shown)

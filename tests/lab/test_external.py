@@ -57,7 +57,7 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """Provide the lab of an experiment, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
-    # Whose SSH Ansible does not speak.
+    # A server whose SSH version Ansible does not support.
     with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=RouterLogins(old_ssh=True)) as lab:
         expose_lab(lab, file)
         yield lab, file
@@ -76,8 +76,8 @@ def agents_folders(lab: Lab) -> list[str]:
 def settings(lab: Lab, host: str) -> str:
     """Return the settings that a run may change on a host."""
     kernel = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
-    # Whether an address of IPv6 is tried out still says when the lab was made, and so does, for a second, whether the
-    # kernel knows already that the other end is up; lifetimes become shorter by themselves.
+    # The state of duplicate address detection depends on the age of the lab, and, for a second, on whether the kernel
+    # has noticed that the other end is up; lifetimes decrease by themselves.
     momentary = "s/ tentative//; s/NO-CARRIER,//; s/ state (UP|DOWN|UNKNOWN) / /; s/[0-9]+sec/LEFT/g"
     look = f"{{ ip addr; ip route; ip -6 route; }} | sed -E '{momentary}'; ip neigh show nud permanent; tc qdisc | sort"
     look += f"; grep -rs . /proc/sys/net/ipv[46]/conf /proc/sys/net/ipv[46]/neigh | sort; {kernel}"
@@ -144,7 +144,7 @@ def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tupl
     lab, file = exposed
     before = hosts(lab)
     if os.geteuid() != 0:
-        # Where it runs root's files seem to be nobody's, which ssh refuses as settings of the machine.
+        # In the test's namespace root's files seem to belong to nobody, and ssh refuses them as system settings.
         text, count = re.subn(
             r"^( +)(?=ansible_ssh_private_key_file:)",
             r"\1ansible_ssh_common_args: -F none\n\1",
@@ -158,7 +158,7 @@ def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tupl
     cell = latest(clean) / "cells/policed/1"
     assert (cell / "cell.json").exists(), errors + output
     record = json.loads((cell / "cell.json").read_text())
-    # How punctual this machine was as a host is not asked here.
+    # The lateness of this machine as a host is not checked here.
     assert not reasons_except_lateness(record)
     assert status == status_of(latest(clean)), errors + output
     assert record["lab"] == "external" and record["health"] == {}
@@ -175,7 +175,7 @@ def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tupl
     assert abs(described["machine"]["lab"]["hosts"]["client"]["clock_ahead_ms"]) < 50
     wait_until_clean(lab, before)
     assert not list((file.parent / "state").rglob("*.ios"))
-    # Nothing secret is kept or said, and what was said to the router is.
+    # No secret is saved or printed; the commands sent to the router are saved.
     kept = {path: path.read_bytes() for path in latest(clean).rglob("*") if path.is_file()}
     kept[Path("terminal")] = (output + errors).encode()
     login = lab.ssh("R1")
@@ -183,7 +183,7 @@ def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tupl
     assert not [path for path, content in kept.items() for secret in secrets if secret in content]
     transcripts = b"".join(content for path, content in kept.items() if path.parent.parent.name == "transcripts")
     assert b"> <enable secret>" in transcripts and b"service-policy output" in transcripts
-    # What was changed on the router, and that it was restored, is in the report.
+    # The report lists the changes to the router, and their restoration.
     (file,) = latest(clean).glob("restore/*/changes.json")
     changes = json.loads(file.read_text())["R1"]
     assert "+policy-map Police" in changes["arms"]["policed"] and changes["left"] == [], changes
@@ -210,7 +210,7 @@ def test_two_hosts_can_share_a_machine_with_one_nic_each(
         )
         assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
         record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
-        # How punctual this machine was as a host is not asked here.
+        # The lateness of this machine as a host is not checked here.
         assert not reasons_except_lateness(record), errors
         assert status == status_of(latest(clean)), errors + output
         assert record["captures"]["server"]["received"] > 50
@@ -229,7 +229,7 @@ def test_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: t
     )
     iperf3_runs(lab, command)
     assert hosts(lab) != before
-    # The client's ssh: the port distinguishes them.
+    # The port distinguishes the ssh processes of the client.
     port = str(read_lab(file).hosts["client"].port)
     (ssh,) = (
         int(process.name)
@@ -293,7 +293,7 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     before = hosts(lab)
     command = Command(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "30s", "--arm", "policed")
     iperf3_runs(lab, command)
-    # A second user has an inventory and a home of his own.
+    # A second user has a separate inventory and home folder.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "bob"))
     others = shutil.copy(file, file.with_name("bob.yml"))
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(others), "--duration", "1s", "--arm", "policed")
@@ -305,11 +305,11 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     command.process.kill()
     wait_until_clean(lab, before)
     command.end()
-    # The hosts are free, and the router carries what it had.
+    # The hosts are free, and the router has its earlier configuration.
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(others), "--duration", "1s", "--arm", "policed")
     assert status == 2 and f"R1 is locked by another run: {whose}" in errors, errors
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # Nobody was there to restore the router; the next run says so, and it can be done later.
+    # The router could not be restored; the next run reports it, and a later rescue works.
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")
     assert status == 2 and f"Restore them: qoslab lab rescue {file}" in errors, errors
     assert "Police" in _running_configuration(lab, file)
@@ -378,7 +378,7 @@ def test_nic_in_a_namespace_is_restored(exposed: tuple[Lab, Path]) -> None:
     with pytest.raises(MachineError, match="eth0 has this machine's default route"):
         _is_isolated(agent(file, "client", "namespace"))
     lab.run("client", ["ip", "route", "del", "default"], check=True)
-    # It is of the lab, not of a card of its own, and a namespace would lose it.
+    # It belongs to the lab and not to a NIC, so a namespace would lose it.
     with pytest.raises(MachineError, match="eth0 has the queueing discipline tbf"):
         _is_isolated(agent(file, "client", "namespace"))
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
@@ -414,10 +414,10 @@ def _is_isolated(host: ExternalHost) -> None:
 def _kill(lab: Lab, word: str, *, keepers: bool) -> None:
     """Kill agents; with `keepers` also the processes that would restore the host after them."""
     found = [pid for pid in run_inside(lab) if word in " ".join(_words(Path(f"/proc/{pid}")))]
-    # A keeper has a session of its own, in which it is the first.
+    # A watchdog leads its own session.
     chosen = [pid for pid in found if keepers or os.getsid(pid) != pid or _parent(pid) not in found]
     assert len(chosen) >= 1
-    # None of them does a thing more while the others are killed.
+    # None of them does anything else while the others are killed.
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in chosen:
             with contextlib.suppress(ProcessLookupError):

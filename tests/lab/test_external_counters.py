@@ -266,13 +266,13 @@ def test_metrics_at_a_trigger_are_measured(long_tcp_run: FinishedRun) -> None:
 def test_class_rates_arrive_during_the_traffic(tcp_run: FinishedRun) -> None:
     ((key, points),) = tcp_run.seen.items()
     assert key.title == "R1 FastEthernet0/1 output, policy Police, class class-default"
-    # A reading each 3 s; the last may come when the traffic is over.
+    # A reading every 3 s; the last one may follow the end of the traffic.
     times = [each.time_s for each in points]
     assert points and times == sorted(times)
     sent = [each for each in points if each.sent_bps]
     assert sent and all(each.offered_bps >= (each.sent_bps or 0) for each in sent)
     assert sum(each.dropped_bps or 0 for each in points) > 0
-    # They are the readings that the cell's table has in the end.
+    # They are the readings in the final table of the cell.
     read = tcp_run.table("classes")
     assert {each.offered_bytes for each in points} <= {*read["bytes"]}
 
@@ -307,12 +307,12 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
     truth, read = paired_readings(tcp_run, table, place)
     assert read["time_error_s"].between(0, 1, inclusive="neither").all()
     assert read["time_s"].iloc[0] < 0 and read["time_s"].iloc[-1] > SHORT_S
-    # Rates of classes end with the traffic; the counters of interfaces are those of the last reading, after it.
+    # Rates of classes end with the traffic; the counters of interfaces are from the last reading, after the traffic.
     inside = read[(read["time_s"] >= SHORT_S / 3) & (read["time_s"] <= (SHORT_S if table == "classes" else 60))]
     ends = inside.iloc[[0, -1]]
     assert len(inside) >= 2
     asked = truth["time_s"].astype(float).to_numpy()
-    # A reading is of some instant between its question and its answer, and the data plane is asked only so often.
+    # A reading has an instant between question and answer, and the data plane is read only at intervals.
     first, last = (
         (asked.searchsorted(time_s - error_s) - 1, asked.searchsorted(time_s + error_s))
         for time_s, error_s in ends[["time_s", "time_error_s"]].astype(float).itertuples(index=False)
@@ -320,7 +320,7 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
     for name in columns:
         counted, grown = truth[name].to_numpy(), ends[name].iloc[1] - ends[name].iloc[0]
         least, most = counted[last[0]] - counted[first[1]], counted[last[1]] - counted[first[0]]
-        # Where the machine is busy, question and answer may be so far apart that this says little.
+        # On a busy machine, question and answer may be too far apart for a precise check.
         assert (1 - TOLERANCE) * least <= grown <= (1 + TOLERANCE) * most, (name, least, grown, most)
 
 
@@ -377,7 +377,7 @@ def test_rate_from_readings_has_an_error_or_is_omitted(tcp_run: FinishedRun) -> 
 def test_wrong_and_drifting_host_clocks_do_not_shift_series(tcp_run: FinishedRun) -> None:
     clock = tcp_run.record.host_clocks["server"]
     assert abs(clock.ahead_ns[0] - CLOCK_OFFSET_NS) < 10 * 10**6
-    # The capture itself stays as it was stamped there.
+    # The capture itself keeps the time stamps of its host.
     file = tcp_run.cell / "captures/server.pcapng"
     (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(tcp_run.unshifted))
     true = column_array(unshifted, "time_ns")
@@ -407,7 +407,7 @@ def test_router_counts_the_packets_sent_by_hosts(tcp_run: FinishedRun) -> None:
     )
     assert list(disagreements(topology, hosts, interfaces, classes)) == []
     assert not [reason for reason in tcp_run.record.reasons if "counts" in reason or "counters" in reason]
-    # The same readings show that a tenth of the client's packets went another way.
+    # The same readings show that a tenth of the client's packets took another path.
     sent = hosts["client"]["eth0"]
     more = {"client": {"eth0": HostCount(sent.sent + sent.sent // 10, sent.received, sent.sent_bytes)}}
     (reported,) = disagreements(topology, more, interfaces, classes)

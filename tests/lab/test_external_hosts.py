@@ -56,14 +56,14 @@ def test_ipv6_runs_on_hosts_reached_by_ssh_only(
     assert main(["lab", "up", str(IPV6), "--name", name, "--expose", str(file), *way]) == 0
     lab = Lab.find(name)
     try:
-        # Together they are one, whose name is the first.
+        # All of them are one machine, with the name of the first.
         hosts = ["client"] if together else ["client", "server"]
         before = {host: settled_state(lab, host) for host in hosts}
         cell = ("--only", "family=6", "--only", "payload=1400 B", "--duration", "3s", "--attempts", "1")
         status, output, errors = run(clean, "run", str(IPV6), "--lab", str(file), *cell)
         assert status == status_of(newest_run(clean)), errors + output
         (kept,) = newest_run(clean).glob("cells/**/cell.json")
-        # How punctual this machine was as a host is not asked here, and what comes in bursts is policed harder.
+        # The lateness of this machine as a host is not checked here; traffic in bursts loses more packets in a policer.
         record = json.loads(kept.read_text())
         assert not reasons_except_lateness(record), errors
         figures = json.loads((newest_run(clean) / "comparison.json").read_text())
@@ -161,8 +161,8 @@ def test_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> N
 def test_run_works_on_hosts_without_changes(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     file.write_text(file.read_text().replace("qoslab_isolate: in place", "qoslab_isolate: as it is"))
-    # As of a PC: the kernel's own values, and no route to the far network but the default one. Which congestion control
-    # is the kernel's own is a matter of this machine.
+    # As on a PC: the kernel's default values, and only a default route to the far network. The default congestion
+    # control depends on this machine.
     for host, via in (("client", "192.168.10.1"), ("server", "192.168.20.1")):
         lab.run(host, ["ip", "route", "replace", "default", "via", via, "congctl", "cubic"], check=True)
     before = {host: state(lab, host) for host in ("client", "server")}
@@ -171,7 +171,7 @@ def test_run_works_on_hosts_without_changes(clean: Path, exposed: tuple[Lab, Pat
     status, output, errors = run(clean, *command, "policed-cubic")
     assert status == status_of(newest_run(clean)), errors + output
     record = json.loads((newest_run(clean) / "cells/policed-cubic/1/cell.json").read_text())
-    # How punctual this machine was as a host is not asked here.
+    # The lateness of this machine as a host is not checked here.
     assert not reasons_except_lateness(record), errors
     assert record["captures"]["server"]["received"] > 50
     wait_until_clean(lab, before)
@@ -185,7 +185,7 @@ def test_run_works_on_hosts_without_changes(clean: Path, exposed: tuple[Lab, Pat
         assert reported in errors, errors
     (printed,) = (newest_run(clean) / "transcripts").rglob("*R1*")
     assert "show running-config" in printed.read_text() and "configure terminal" not in printed.read_text()
-    # What its routes name counts, by whichever they are.
+    # The targets of its routes count, under any name.
     for host, via in (("client", "192.168.10.1"), ("server", "192.168.20.1")):
         reported = "initcwnd 2 rto_min 300ms congctl reno"
         lab.run(host, ["ip", "route", "replace", "default", "via", via, *reported.split()], check=True)
@@ -236,7 +236,7 @@ def test_nic_that_is_down_is_up_during_the_run(clean: Path, exposed: tuple[Lab, 
     command = ("run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm", "policed")
     status, output, errors = run(clean, *command)
     assert status == status_of(newest_run(clean)), errors + output
-    # How punctual this machine was as a host is not asked here.
+    # The lateness of this machine as a host is not checked here.
     assert not reasons_except_lateness(json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())), (
         errors
     )

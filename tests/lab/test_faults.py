@@ -100,7 +100,7 @@ def test_permanently_stopped_client_invalidates_its_cell_at_the_deadline(clean: 
     os.kill(find_client(command), signal.SIGSTOP)
     status, output, errors = command.end()
     assert status == 3, errors + output
-    # Stopped before it connected, it has another reason to name than "not done".
+    # It was stopped before it connected, so its reason is another one than "not done".
     reasons = record(clean, "unrestricted/1")["reasons"]
     late = re.compile('iperf3 client, traffic "transfer": .* s after its start')
     assert any(late.fullmatch(each) for each in reasons), reasons
@@ -138,7 +138,7 @@ def test_dead_ansible_costs_one_attempt_and_dead_collector_none(clean: Path) -> 
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed", "--attempts", "2")
     command.wait_for("configure the routers")
     os.kill(helper(command, "session.yml"), signal.SIGKILL)
-    # No traffic but that of the second attempt.
+    # Only the traffic of the second attempt.
     command.wait_for(": traffic (")
     os.kill(helper(command, "collector_process"), signal.SIGKILL)
     status, output, errors = command.end()
@@ -147,7 +147,7 @@ def test_dead_ansible_costs_one_attempt_and_dead_collector_none(clean: Path) -> 
     assert first["fault"] and "ansible-playbook ended unexpectedly" in first["reasons"][0]
     assert "re-running it" in errors
     assert not second["fault"], second["reasons"]
-    # What a router said after the traffic was taken by another collector.
+    # Another collector read the router's output after the traffic.
     assert {each["moment"] for each in second["observed"]} >= {"before", "after"}
 
 
@@ -187,7 +187,7 @@ def test_stepped_clock_invalidates_the_cell(
     for name, value in clocks.environment.items():
         monkeypatch.setenv(name, value)
     arms = [f"--arm={arm}" for arm in MOVED]
-    # What is forked has the library's functions already.
+    # A forked process already has the library's functions.
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms, started=True)
     for arm, (moved, _) in MOVED.items():
         command.wait_for(f"{arm}/1: traffic (")

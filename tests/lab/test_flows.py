@@ -142,5 +142,5 @@ def test_flows_of_a_distant_host_start_as_planned(far: ExternalLab, tmp_path: Pa
         after = each.flow.start_after.seconds
         output, true = record.started.timestamp(), float((tmp_path / f"{each.flow.name}.began").read_text())
         assert abs(output - planned - after) < TOLERANCE_S, (each.flow.name, output - planned)
-        # What was started says it, too.
+        # The started program reports it too.
         assert 0 < true - output < SHELL_S, (each.flow.name, true - output)

@@ -43,10 +43,10 @@ def vtysh(folder: Path) -> list[str]:
 @pytest.fixture
 def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, Path]]:
     """Yield the port of FRR behind `vtysh`, as a router with a key login, and the folder of its sockets."""
-    # A socket's path has room for 107 characters.
+    # A socket path has at most 107 characters.
     folder = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
     options = ["-u", "root", "-g", "root", "--vty_socket", str(folder), "-i", f"{folder}/pid", "-z", f"{folder}/api"]
-    # Debian's wants its user to be in a group of its own: in there, that is root's.
+    # Debian's package requires a special group for its user; inside the namespace this is root's group.
     (folder / "group").write_text("root:x:0:\nfrrvty:x:0:root\nfrr:x:0:root\n")
     prepare = f'mount --bind {folder}/group /etc/group && exec "$@"'
     namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--kill-child", "--fork"]
@@ -65,7 +65,7 @@ def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, 
             (ssh / "known_hosts").write_text(known_hosts_line(port, tmp_path / "sshd"))
             yield port, folder
     finally:
-        # `unshare` heeds no SIGTERM while it waits; what it has started dies with it.
+        # `unshare` ignores SIGTERM while it waits; its child processes end with it.
         zebra.kill()
         zebra.wait()
         log.close()

@@ -31,7 +31,7 @@ from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose_lab
 
-# One makes the environments.
+# One worker builds the environments.
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.xdist_group("foreign packages")]
 
 TOP = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def python(package: str) -> Path:
 
 
 def call(*words: str) -> None:
-    # What it builds leaves locks among the temporary files, where tests look for what a run has left.
+    # The build leaves locks among the temporary files, where tests look for leftovers of a run.
     with tempfile.TemporaryDirectory(prefix="uv", dir="/tmp") as folder:
         done = subprocess.run(
             [uv.find_uv_bin(), *words],
@@ -163,7 +163,7 @@ def test_third_party_switch_is_configured_and_restored(by: str, tmp_path: Path) 
     with serve_device("fake-switches", FAKE_SWITCHES, 2) as (ssh, telnet):
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE}
         ways = {
-            # Its host key, which is in the package, is of the kind that wants SHA-1.
+            # The package contains its host key, which needs SHA-1.
             "ssh": AccessMethod("127.0.0.1", ssh, old_ssh=True, check_host_key=False, **words),
             "telnet": AccessMethod("127.0.0.1", telnet, protocol="telnet", **words),
         }

@@ -86,7 +86,7 @@ def start_command(program: Path, folder: Path, *arguments: str) -> subprocess.Po
     return subprocess.Popen(
         [str(program), *arguments],
         cwd=folder,
-        # Without variables that readline of this process sets for its children.
+        # Without the variables that readline sets in this process for its children.
         env=dict(os.environ),
         text=True,
         start_new_session=True,
@@ -115,7 +115,7 @@ def test_forked_command_has_all_properties_of_a_started_one(
         assert forked[name] == value, name
     assert forked.keys() == text.keys()
     assert forked_status == status == (7 if how == "end" else 1)
-    # How Python came to the program is in its traceback.
+    # The traceback shows how Python started the program.
     assert forked_errors.splitlines()[0] == errors.splitlines()[0] == "to the other stream"
     assert forked_errors.splitlines()[-1] == errors.splitlines()[-1]
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -149,12 +149,12 @@ def test_flapping_routes_under_load_lose_no_packet(lab: DataPlaneLab) -> None:
     )
     batch = lab.folder / "batch"
     batch.write_text(changes * 20)
-    # What it prints is more than a pipe may hold.
+    # The output is larger than a pipe's buffer.
     with ThreadPoolExecutor(1) as reader:
         printed = reader.submit(sender.communicate)
         while not printed.done():
             lab.run("R1", ["ip", "-batch", str(batch)])
-    # The last one is on its way.
+    # The last packet is in transit.
     wait_until(lambda: sent() >= 4000, "all packets are sent", report=lambda: f"sent: {sent()}")
     assert sent() == 4000
     found = forwarding(lab)
@@ -181,7 +181,7 @@ def test_disappearing_neighbour_under_load_loses_no_packet(lab: DataPlaneLab) ->
     wait_until(lambda: received() >= 2000, "all packets are received", report=lambda: f"received: {received()}")
     found = forwarding(lab)
     assert received() == 2000
-    # Without a neighbour a packet is the kernel's; with it they are forwarded again.
+    # Without a neighbour entry the kernel handles the packet; with one the router forwards packets again.
     assert found["handed_to_kernel"] >= times
     assert found["forwarded"] > 1000
     assert found["overruns"] == 0

@@ -26,7 +26,7 @@ from rollback_lines import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_compile")]
 
-#: What only the data plane refuses: a share of this interface's bandwidth that is too little or too much to be kept.
+#: Errors that only the data plane detects: shares of this interface's bandwidth that are too small or too large.
 FIGURES = re.compile("per cent of .* a rate that is not possible|ms of .* gives a burst of|gives an interval of")
 
 
@@ -181,6 +181,6 @@ def test_queueing_can_be_typed_under_an_attached_policy(bench: Bench, generation
     )
     device = Device(hardware(generation))
     enter_lines(bench, device, [*typed.splitlines(), "policy-map P", *actions.splitlines()])
-    # The typed lines are removed again, too.
+    # The typed lines are removed too.
     enter_lines(bench, device, undo_lines(render(Device(hardware(generation))), render(device), device.hardware))
     assert device == Device(hardware(generation))

@@ -30,7 +30,7 @@ from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.virtual_lab import Lab
 
-# They count packets, of which a sender that is held up by others has sent none in its turn.
+# They count packets, and a sender that is delayed by other processes sends none in its turn.
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
 SECONDS = 5
@@ -138,10 +138,11 @@ def test_committed_access_rate_passes_its_rate_and_bursts(flooded_lab: dict[str,
     case = flooded_lab["car"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 190 * SECONDS
-    # The rate for five seconds, and of the bursts at least the normal one, at most both; a packet at either end.
+    # Five seconds at the rate, plus at least the normal burst and at most both bursts, to within a packet at either
+    # end.
     by_rate = 512_000 / 8 * SECONDS
     assert (by_rate + 8000) / COUNTED - 1 <= received <= (by_rate + 8000 + 16_000) / COUNTED + 1
-    # The line of 2 Mb/s holds all that: what was not received exceeded.
+    # The 2 Mb/s line carries all of that, so each packet that was not received exceeded.
     screen = show_output(case.lab, f"show interfaces {LINE} rate-limit")
     assert "params:  512000 bps, 8000 limit, 16000 extended limit" in screen
     counts = {what: (int(n), int(size)) for what, n, size in re.findall(r"(\w+) (\d+) packets, (\d+) bytes", screen)}
@@ -155,8 +156,8 @@ def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded_la
     case = flooded_lab["gts"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 125 * SECONDS
-    # The rate for five seconds, sustained and excess burst at the beginning (a packet each), 50 buffers that drain
-    # after the end; an interval of 15.6 ms at either end is a packet.
+    # Five seconds at the rate, the sustained and the excess burst at the start (a packet each), and 50 buffers that
+    # drain after the end; a 15.6 ms interval at either end is one packet.
     expected = 512_000 / 8 * SECONDS / COUNTED + 2 + 50
     assert abs(received - expected) <= 3
     text = show_output(case.lab, f"show traffic-shape statistics {LINE}")
@@ -173,7 +174,8 @@ def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded_lab: dict
     case = flooded_lab["priority"]
     (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"
-    # What the line carries in five seconds and high leaves, then the low queue's 80 packets and the ring's two.
+    # The rest of the line's capacity in five seconds after the high queue, plus the low queue's 80 packets and the
+    # ring's two.
     left = LINE_BPS / 8 * SECONDS / ON_WIRE - high_sent
     assert low_sent > left + 100, "the low queue is never empty"
     assert left - 3 <= low_received <= left + 80 + 2 + 3
@@ -189,8 +191,8 @@ def test_custom_queueing_shares_the_line_by_byte_counts(flooded_lab: dict[str, F
     case = flooded_lab["custom"]
     (first_sent, first), (second_sent, second) = case.counted["first"], case.counted["second"]
     carried = LINE_BPS / 8 * SECONDS / ON_WIRE
-    # Two thirds and one third of what the line carries in five seconds; then each queue's 20 packets drain. A turn is
-    # four packets and two, and the ring has two.
+    # Two thirds and one third of the line's capacity in five seconds; then each queue's 20 packets drain. A turn is
+    # four packets and two, and the ring holds two.
     assert min(first_sent, second_sent) > carried * 2 / 3 + 100, "no queue is ever empty"
     assert abs(first - 20 - carried * 2 / 3) <= 6
     assert abs(second - 20 - carried / 3) <= 6

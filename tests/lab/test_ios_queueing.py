@@ -101,7 +101,7 @@ def test_queueing_policy_works_from_typed_line_to_parsed_output(lab: Lab, genera
     typed = session(lab, "configure terminal", *policy(generation), "end")
     assert "%" not in typed, typed
     assert ping(lab, "client", "10.2.0.2") == 63
-    # A line has two ends: nobody is asked where the other is.
+    # A point-to-point line needs no address resolution.
     assert lab.run("R1", ["ip", "neigh", "show", "dev", "Se0-1-0"], check=True).stdout == ""
 
     async def in_force() -> dict[str, object]:
@@ -121,7 +121,7 @@ def test_queueing_policy_works_from_typed_line_to_parsed_output(lab: Lab, genera
     assert found is not None and "unrecognised" not in str(found)
     classes = found[LINE]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]
     assert list(classes) == ["Echo", "Big", "class-default"]
-    # Echo requests are 36 bytes of IP here, and PPP's header counts with four.
+    # Echo requests have 36 bytes of IP here, and the PPP header counts as four.
     assert classes["Echo"]["packets"] >= 1
     assert classes["Echo"]["bytes"] == 40 * classes["Echo"]["packets"]
     assert (classes["Echo"]["priority"]["kbps"], classes["Echo"]["priority"]["burst_bytes"]) == (64, 1600)
@@ -161,7 +161,7 @@ def test_next_cell_starts_with_empty_queues_after_a_flood(lab: Lab, tmp_path: Pa
     result = run_flows([flow], lambda: None, lambda: None)["load"]
     assert result.warnings[-1] == "still arriving 0.5 s after its end: the rest counts as lost"
     (stream,) = result.streams
-    # A sender that was held up leaves out what it cannot send in time.
+    # A delayed sender skips the packets that it cannot send in time.
     assert stream.datagrams in (49, 50) and stream.lost is not None and 30 < stream.lost < 49
 
     async def waiting() -> int:

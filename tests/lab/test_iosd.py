@@ -119,7 +119,7 @@ def test_policy_counts_passing_packets(routed_lab: Lab) -> None:
 
 def test_show_commands_report_live_arp_processor_and_interfaces(routed_lab: Lab) -> None:
     text = session(routed_lab, "ping 10.2.0.2", "show arp", "show processes cpu", "show interfaces fa0/1")
-    # Its age is that of what other tests have learnt, too.
+    # Its age also covers the entries learnt in other tests.
     assert re.search(r"^Internet  10\.2\.0\.2 {14,16}\d{1,3}   0200\.", text, re.MULTILINE), text
     assert "CPU utilization for five seconds: " in text
     assert "FastEthernet0/1 is up, line protocol is up" in text
@@ -400,8 +400,8 @@ def test_unicon_connects_configures_and_parses(routed_lab: Lab) -> None:
     )
     device = testbed.devices["R1"]
     before = set(Path("/tmp").glob("*.log"))
-    # With Unicon's own initial commands: they configure the console and the terminal lines. A log file of its own it
-    # would leave in /tmp, wherever temporary files belong.
+    # With Unicon's default initial commands, which configure the console and the terminal lines. Unicon would write its
+    # log file to /tmp, whatever TMPDIR says.
     device.connect(log_stdout=False, logfile=os.devnull)
     try:
         lines = [f"description line {number}" for number in range(50)]

@@ -65,12 +65,12 @@ def test_every_operation_is_answered_by_a_router_with_a_responder(name: str) -> 
         latest = found[number]["latest"]
         assert latest["return_code"] == "ok", number
         assert latest["statistics"]["sent"] == packets
-        # Process level thrice, and two frames of at least 84 bytes on a line of 100 Mb/s: no reply can be sooner.
+        # Three times process level, and two frames of at least 84 bytes on a 100 Mb/s line: no reply can be faster.
         least = 3 * PROCESS_NS + 2 * 6720
         samples = found[number]["samples"]
         assert all(each["arrived_ns"] - each["sent_ns"] >= least for each in samples)
         assert samples
-        # The first may have waited for the neighbour's address; the others leave when they are due, to the nanosecond.
+        # The first may have waited for address resolution; the others leave on time, to the nanosecond.
         sent = [each["sent_ns"] for each in samples[1:10]]
         assert all(after - before == 20_000_000 for before, after in pairwise(sent)), sent
 
@@ -104,7 +104,7 @@ async def _taken_port(lab: Lab) -> None:
             ):
                 await client.configure(wanted)
             assert (await client.config(), (await client.ip_sla())["operations"].keys()) == before
-            # Nor is a port open that could be opened.
+            # No port is open, even of those that could be opened.
             assert ":0007 " not in lab.run("R1", ["cat", "/proc/net/udp"]).stdout
             taken.kill()
             taken.wait()

@@ -98,11 +98,11 @@ BUCKET_BITS = 31_250 * 8
 
 @pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=[pytest.mark.quiet, pytest.mark.long])])
 def test_longer_ipv6_header_lowers_goodput_through_a_policer(clean: Path, lab: str) -> None:
-    # In real time six are enough: a bucket of a quarter of a megabit adds at most 4.2 % to them, and 200 bytes of
-    # payload that were counted with the other family's header would be 8 % off.
+    # In real time six are enough: a bucket of a quarter of a megabit adds at most 4.2 %, and counting the header of the
+    # other IP version would change 200 bytes of payload by 8 %.
     seconds = 10 if lab == "simulated" else 6
     status, output, errors = run(clean, "run", "ipv6-policing", "--lab", lab, "--duration", f"{seconds}s")
-    # In real time a start with a full bucket is not always found to be a warm-up: its bytes are goodput then.
+    # In real time a start with a full bucket is not always detected as warm-up; its bytes then count as goodput.
     assert status in ((0,) if lab == "simulated" else (0, 1)), output + errors
     table = pd.read_csv(clean / "runs/ipv6-policing/latest/comparison.csv")
     headers = {4: 14 + 20 + 8, 6: 14 + 40 + 8}
@@ -134,7 +134,7 @@ def test_ipv6_settings_are_recorded_and_never_learnt(dual_stack_lab: Lab) -> Non
     routes = json.loads(dual_stack_lab.run("client", ["ip", "-6", "-j", "route"], check=True).stdout)
     found = {(each["dst"], each.get("gateway"), each.get("protocol")) for each in routes if each["dst"] != "fe80::/64"}
     assert found == {("2001:db8:1::/64", None, "kernel"), ("default", "2001:db8:1::1", "static")}
-    # Of the data plane's side nothing speaks IPv6.
+    # Nothing on the data plane's side uses IPv6.
     assert dual_stack_lab.run("R1.dp", ["ip", "-6", "-j", "addr"], check=True).stdout.strip() == "[]"
 
 
@@ -144,7 +144,7 @@ def test_router_pings_over_ipv6(dual_stack_lab: Lab) -> None:
     )
     assert "Sending 3, 100-byte ICMP Echos to 2001:DB8:3::2, timeout is 2 seconds:" in output
     assert "Success rate is 100 percent (3/3)" in output
-    # Nobody has that address; R2 says so only after its own timeout.
+    # No host has that address; R2 reports it only after its timeout.
     assert "Packet sent with a source address of 2001:DB8:2::1" in output
     assert "Success rate is 0 percent (0/1)" in output
 
@@ -165,7 +165,7 @@ def test_genie_parses_the_ipv6_show_commands(dual_stack_lab: Lab) -> None:
     interfaces = ShowIpv6InterfaceBrief(device=_Output(text)).cli(output=text)["interface"]
     assert interfaces["Serial0/1/0"]["ipv6_addresses"] == ["2001:DB8:2::1"]
     assert interfaces["FastEthernet0/0"]["ipv6_addresses"] == ["2001:DB8:1::1"]
-    # A line has no hardware address: its link-local one is made of the first Ethernet port's.
+    # A serial line has no hardware address: its link-local address is derived from the first Ethernet port's.
     assert re.fullmatch(r"FE80::[0-9A-F:]+", interfaces["Serial0/1/0"]["link_local_address"])
     text = session(dual_stack_lab, "show ipv6 route").replace("\r", "")
     table = ShowIpv6RouteDistributor(device=_Output(text)).cli(output=text)
@@ -196,13 +196,13 @@ def test_ipv6_access_list_and_dscp_of_both_families_classify(dual_stack_lab: Lab
         assert ping(dual_stack_lab, "client", "10.3.0.2") == 62
         policy = session(dual_stack_lab, "show policy-map interface FastEthernet0/0").replace("\r", "")
         packets = dict(re.findall(r"Class-map: (\S+) .*\n +(\d+) packets", policy))
-        # Two marked echoes over IPv6; one of IPv4 that no class but the last takes; one unmarked, and what hosts ask
-        # for their neighbours in the meantime.
+        # Two marked IPv6 echoes; one IPv4 echo that only the last class matches; one unmarked echo, and the hosts'
+        # neighbour solicitations.
         assert (packets["Six"], packets["Four"]) == ("2", "0"), policy
         assert 1 <= int(packets["Version6"]) <= 4, policy
         text = session(dual_stack_lab, "show ipv6 access-list").replace("\r", "")
         aces = ShowIpv6AccessLists(device=_Output(text)).cli(output=text)["Echoes"]["aces"]
-        # The third echo was asked, too: it has another code point, which is asked for behind the list.
+        # The third echo was checked too: it has another code point, which is matched after the list.
         assert aces["10"]["statistics"]["matched_packets"] == 3
     finally:
         session(
@@ -228,8 +228,8 @@ OWN = 150
 def test_full_bucket_passes_fewer_packets_with_the_longer_header(
     dual_stack_lab: Lab, address: str, counted: int
 ) -> None:
-    # IP packet and 14 bytes of Ethernet (RFC 791, RFC 8200): 129 packets of 31250 bytes, or 119. New tokens are 1 a ms,
-    # and what is left of 31250 bytes lasts until a stall of 200 ms.
+    # IP packet and 14 bytes of Ethernet (RFC 791, RFC 8200): 129 packets fit into 31250 bytes, or 119. New tokens are
+    # added at 1 per ms, and the rest of the bucket lasts for a stall of 200 ms.
     session(
         dual_stack_lab,
         *("configure terminal", "policy-map Burst", "class class-default", "police cir 8000 bc 31250"),
@@ -242,7 +242,7 @@ def test_full_bucket_passes_fewer_packets_with_the_longer_header(
             [int(number) for number in re.search(rf"{words}(\d+) packets, (\d+) bytes", shown).groups()]  # type: ignore[union-attr]
             for words in ("", "conformed ", "exceeded ")
         )
-        # The host may have something of its own to say, before them or behind, which other tokens pay for.
+        # The host may send other packets before or after them, which use other tokens.
         own = came[0] - 200
         assert 31250 - counted < conformed[1] <= 31250 + own * OWN, shown
         assert [sum(both) for both in zip(conformed, exceeded, strict=True)] == came, shown
@@ -318,7 +318,7 @@ def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
     assert status == status_of(newest_run(clean)), errors + output
     latest = (clean / "runs/probes-ipv6/latest").resolve()
     cell = latest / "cells/plain/1"
-    # How punctual the machine was is not asked here.
+    # The lateness of the machine is not checked here.
     assert not reasons_except_lateness(json.loads((cell / "cell.json").read_text())), errors
     rows = pd.read_parquet(latest / "tables/probes.parquet").set_index("probe")
     assert set(rows.index) == {each["name"] for each in PROBES}
@@ -326,7 +326,7 @@ def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
         report = json.loads((cell / f"probes/{name}.samples.json").read_text())
         losses = [hour["statistics"]["losses"]["total"] for hour in report["hours"]]
         assert (row["rtt_count"] > 0, losses) == (True, [0]), name
-        # Two frames of at least 84 bytes at 100 Mb/s, or more on the serial line: no answer can be sooner.
+        # Two frames of at least 84 bytes at 100 Mb/s, or more on the serial line: no answer can be faster.
         assert all(each["arrived_ns"] - each["sent_ns"] >= 2 * 6720 for each in report["samples"]), name
     answered = json.loads((cell / "probes/responder-server.json").read_text())
     assert answered["control_messages"] >= 4 and answered["errors"] == 0

@@ -42,7 +42,7 @@ def test_hosts_reach_only_each_other(lab: Lab) -> None:
 
 def test_unread_output_does_not_block_a_lab(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "KILL_TIMEOUT_S", 1.0)
-    # Orphans come to this process, which collects none: as a container's first process that is no init.
+    # This process becomes the parent of orphans and never reaps them, like a container whose first process is no init.
     assert ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1) == 0
     try:
         with Lab.up(TWO_HOSTS, name=name) as lab:
@@ -209,7 +209,7 @@ def test_sigkill_during_the_start_removes_the_lab(name: str, owned: bool) -> Non
         owner.wait()
 
         def removed() -> bool:
-            # A detached lab that is up has no owner any more, even if its starter was killed before printing.
+            # A detached lab has no owner, even if the process that started it was killed before printing.
             if not owned and any(lab.name == name for lab in Lab.running_labs()):
                 Lab.find(name).down()
             return not supervisors(name)
@@ -279,7 +279,7 @@ def test_kill_also_ends_child_processes_of_a_command(lab: Lab) -> None:
     process.stdout.readline()
     process.kill()
     assert process.wait(PATIENCE_S) == -signal.SIGKILL
-    # As long as a descendant has it open nothing can be read, not even its end.
+    # Nothing can be read while a descendant has it open, not even the end.
     assert select.select([process.stdout], [], [], PATIENCE_S)[0], "a descendant is left"
     assert process.stdout.read() == ""
 
@@ -342,7 +342,7 @@ def test_connection_gets_the_tcp_profile(lab: Lab, profile: str) -> None:
     assert bool(int(options) & 1) == wanted.timestamps
     assert bool(int(options) & 2) == wanted.sack
     assert window == wanted.initcwnd
-    # Of the connection's own round trip, which a busy machine makes longer; in ticks of the kernel's clock.
+    # The connection's round trip, which is longer on a busy machine; in ticks of the kernel's clock.
     expected = round_trip + max(4 * varies, int(wanted.rto_min) // 1000)
     assert expected <= rto <= expected + TICK_US
     server.wait(PATIENCE_S)
@@ -381,7 +381,7 @@ def test_refusal_of_the_kernel_is_reported(lab: Lab) -> None:
             spaces["client"].transact(
                 [netlink.link_up(again), netlink.address_message(again, again.addresses[0]), netlink.link_up(again)]
             )
-        # The answers to the rest of the batch are not left for the next one.
+        # The answers to the rest of the batch must not remain for the next one.
         spaces["client"].transact([netlink.link_up(again)])
     finally:
         spaces["client"].close()
@@ -416,7 +416,7 @@ def test_token_bucket_keeps_the_line_rate(name: str) -> None:
     for first in range(120):
         for last in range(first + 1, 120):
             allowed = bucket.burst_bytes + (stamps[last] - stamps[first]) * 10e6 / 8e9
-            # A millisecond's worth: the stamp is taken a little after the bucket let the packet go.
+            # Tokens of one millisecond: the time stamp is taken a little after the bucket releases the packet.
             assert (last - first + 1) * 1538 <= allowed + 1250
     assert stamps[-1] - stamps[0] < 120 * 1538 * 8 / 10e6 * 1e9 + 500_000_000
 
@@ -446,7 +446,7 @@ def test_ordinary_user_can_run_a_lab(name: str) -> None:
     for python in (sys.executable, f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"):
         environment = {**os.environ, "PYTHONPATH": ":".join(filter(None, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
-            # setpriv's own privileges start this process; the second one shows that the user may run the interpreter.
+            # This process starts with setpriv's privileges; the second one shows that the user may run the interpreter.
             probe = "import pydantic,pytest,subprocess,sys; subprocess.run([sys.executable,'-c',''],check=True)"
             subprocess.run([*drop, python, "-c", probe], check=True, env=environment, cwd="/", capture_output=True)
         except (OSError, subprocess.CalledProcessError):
@@ -499,7 +499,7 @@ def test_kernel_that_forbids_labs_gives_an_error_with_a_remedy(name: str) -> Non
         env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
     assert done.stdout.startswith("this machine does not let this user start a lab: "), done.stderr
-    # The shell is root in its own namespace, so only what confines root is left to blame.
+    # The shell is root in its own namespace, so the cause can only be a restriction of root.
     assert "A container has to allow namespaces" in done.stdout
 
 

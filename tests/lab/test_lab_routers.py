@@ -143,7 +143,7 @@ def test_lab_without_a_data_plane_is_refused(name: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "absent"))
     with pytest.raises(MachineError, match="not an executable file"):
         Lab.up(ROUTED, name=name)
-    # One that fails says why, and the lab is taken down again.
+    # A router that fails gives the reason, and the lab is stopped.
     program = tmp_path / "failing"
     program.write_text("#!/bin/sh\necho port Fa0-0 is on fire >&2\nexit 7\n")
     program.chmod(0o755)
@@ -182,7 +182,7 @@ def test_arp_entries_last_as_long_as_on_a_router(described: Topology, name: str)
         }
         for place, (_, state, reachable_ms) in found.items():
             assert state == ["REACHABLE"], place
-            # The kernel draws it again every five minutes: nothing that it can draw may be below the timeout either.
+            # The kernel chooses a new random value every five minutes, and no possible value may be below the timeout.
             assert reachable_ms >= ARP_TIMEOUT_MS, place
             node, interface = place
             base = lab.describe()["sysctls"][node][f"net.ipv4.neigh.{interface}.base_reachable_time_ms"]

@@ -170,7 +170,7 @@ def test_router_restores_itself_when_the_connection_is_cut(
     assert not there.is_as_configured(), "another user has changed a limit"
     os.killpg(there._channel._process.pid, signal.SIGKILL)
     wait_until(lambda: qdiscs(lab) == before, "the router is as it was", CLEAN_S, lambda: qdiscs(lab))
-    # What a run would restore is restored already.
+    # The state that a run would restore is already restored.
     wait_until(lambda: there.lost_reason, "the loss is known", CLEAN_S)
     assert ask(tmp_path / "gw.sock", "config")["config"]["commands"] == []
     there.close()

@@ -37,7 +37,7 @@ def drawn_readings(page: dict[str, Any]) -> int:
 @pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -> None:
-    # Started first: it may take longer than the traffic.
+    # Started first, because it may take longer to start than the traffic lasts.
     with open_browser(tmp_path / "profile") as tab:
         running = Command(
             *(clean, "run", str(EXPERIMENT), "--duration", "8s", "--arm", "policed", "--live", "--metrics", "0")
@@ -64,7 +64,7 @@ def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -
         return False
 
     wait_until(gone, "the page is gone", RUN_S)
-    # The page has heard how the run ended, and what came of it.
+    # The page has received the end of the run and its result.
     assert last["state"] == "finished" and last["report"].endswith("report.html") and last["done"] == 1
     assert {row["metric"] for row in last["figures"]} >= {"police.bc", "goodput.sum"}
     assert drawn_readings(last) > SEEN

@@ -31,7 +31,7 @@ def test_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.Monkey
     # A busy machine makes a virtual run invalid, which the notebook also reports.
     assert status == status_of(newest_run(clean)) in ((0, 1, 3) if lab == "virtual" else (0, 1)), output + errors
     monkeypatch.setenv("QOSLAB_RUN", str(clean / "runs" / name / "latest"))
-    # Its kernel's files are not the run's.
+    # The files of its kernel do not belong to the run.
     monkeypatch.delenv("TMPDIR")
     monkeypatch.delenv("QOSLAB_TEST_FOLDER")
     book = nbformat.read(ANALYSIS / f"{name}.ipynb", as_version=4)

@@ -74,7 +74,8 @@ def test_routers_in_one_process_are_independent(chain: Lab) -> None:
     ask(chain, "R2", "clear")
     counts = {each: ask(chain, each, "counters")["interfaces"][NEAR]["input"]["packets"] for each in ROUTERS}
     assert counts["R2"] == 0 < min(counts["R1"], counts["R3"])
-    # What a kernel says itself goes the same way: to a neighbour, and back to a sender whose packet's life has ended.
+    # Packets that a kernel sends itself take the same path: to a neighbour, and to the sender of a packet whose TTL has
+    # expired.
     assert ping(chain, "R1", "10.2.0.2") == 64
     assert ping(chain, "R3", "10.1.0.1") == 63
 

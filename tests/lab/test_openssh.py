@@ -68,7 +68,7 @@ def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True
     assert SSHD is not None
     folder.mkdir()
     if os.geteuid() == 0:
-        # Where root's sshd gives up its rights; an init system makes it.
+        # Folder in which root's sshd drops its privileges; an init system creates it.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     port = free_port()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host_key")], check=True)
@@ -135,7 +135,7 @@ def test_run_works_through_openssh_and_a_jump_host(
             )
             assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
             record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
-            # How punctual this machine was as a host is not asked here.
+            # The lateness of this machine as a host is not checked here.
             assert not reasons_except_lateness(record), errors
             assert status == status_of(newest_run(clean)), errors + output
             assert record["captures"]["server"]["received"] > 50

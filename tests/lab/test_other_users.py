@@ -88,5 +88,5 @@ def test_simulated_run_opens_no_listening_socket(clean: Path, workers: tuple[str
         status, _, errors = command.end()
     assert status == 130, errors
     assert manifest(clean)["cells"]
-    # A worker ends by itself after a request, and its parent then reaps its processes.
+    # A worker ends after one request, and its parent then reaps its processes.
     wait_until(lambda: not any(map(is_alive, pids)), "all processes of the run have ended")

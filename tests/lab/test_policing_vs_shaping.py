@@ -44,7 +44,7 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         )
         if run.returncode != ExitStatus.RUN_INVALID:
             break
-        # The machine is shared; what it stalled says nothing about the product, but is said.
+        # The machine is shared: stalls say nothing about the product, but are reported.
         reasons = re.findall(r"^ *(\S+/\d+: .*)$", run.stdout, re.MULTILINE)
         warnings.warn(RepeatedRunWarning(f"{reasons}\n{run.stdout}"), stacklevel=1)
     assert run.returncode in (ExitStatus.WITHIN, ExitStatus.OUTSIDE), run.stdout + run.stderr
@@ -56,7 +56,7 @@ def test_results_independent_of_tcp_are_exact(finished_run: tuple[Path, str]) ->
     rows: dict[tuple[str, str], dict[str, Any]] = {
         (row["arm"], row["metric"]): row for row in json.loads((folder / "comparison.json").read_text())
     }
-    # No more than the line carries; TCP at 100 Mb/s takes most of a processor, and a lab is configured in parallel.
+    # At most the capacity of the line; TCP at 100 Mb/s takes most of a processor, and a lab is configured in parallel.
     line = rows["unrestricted", "goodput.sum"]
     assert 0.98 * line["predicted"] < line["measured"] < 1.005 * line["predicted"]
     assert 0.94e6 < rows["shaped", "goodput.sum"]["measured"] < 0.975e6
@@ -70,7 +70,7 @@ def test_results_independent_of_tcp_are_exact(finished_run: tuple[Path, str]) ->
         ("active.during @ time 5.7 s", 1),
     ):
         assert rows["shaped", f"shape.{metric}"]["measured"] == figure
-    # The policer lets its rate and one burst through: 1 Mb/s and 31250 bytes, by counted bytes.
+    # The policer passes its rate and one burst, 1 Mb/s and 31250 bytes, in counted bytes.
     assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / SECONDS
 
 

@@ -157,7 +157,7 @@ def test_preflight_names_a_program_that_cannot_run_on_a_host(
     _, file = here
     plan = make_plan(load_sweep(FILE.with_name("token-arithmetic.yml"), {"topology.links.wan.rate": "100 Mb/s"}))
     assert text(check_lab(file, plan, collector)) == ""
-    # As the loader of an older system says it.
+    # In the words of an older system's loader.
     flood = tmp_path / "flood"
     flood.write_text("#!/bin/sh\necho 'flood: libc.so.6: version GLIBC_2.34 not found' >&2\nexit 1\n")
     flood.chmod(0o755)
@@ -246,7 +246,7 @@ def test_run_works_with_other_interface_names_on_the_router(tmp_path: Path, clea
         status, output, errors = run(clean, *command)
         assert status == status_of(newest_run(clean)), errors + output
         cell = next((clean / "runs/policing-vs-shaping").glob("2*/cells/policed/1"))
-        # The experiment's name in what is asked for and in what was understood, the router's in what it printed.
+        # The requested and the parsed name are the experiment's, the printed name is the router's.
         assert "interface FastEthernet0/1\n service-policy output" in (cell / "config/R1.ios").read_text()
         running = (cell / "config/R1.running.ios").read_text()
         attached = running[running.index("interface FastEthernet0/0") : running.index("interface FastEthernet0/1")]
@@ -298,7 +298,7 @@ def test_run_works_in_a_project_with_custom_names(tmp_path: Path, clean: Path, m
     yaml = YAML(typ="safe")
     with exposed_lab(tmp_path, "project", project) as (lab, file):
         running_configuration(lab, "R1", "interface Loopback0", "ip address 10.255.0.1 255.255.255.255")
-        # What its addresses are here, who is let in, and what the virtual router is called.
+        # Its addresses here, the permitted users, and the name of the virtual router.
         here, written = (yaml.load(text)["all"]["children"] for text in (file.read_text(), project_inventory()))
         kept = ("ansible_host", "ansible_port", "ansible_user", "ansible_become_password")
         ios, hosts = written["ios"]["hosts"], written["host"]
@@ -316,11 +316,11 @@ def test_run_works_in_a_project_with_custom_names(tmp_path: Path, clean: Path, m
         before = session(lab, "show running-config"), [state(lab, host) for host in ("client", "server")]
         assert "eth1" in before[1][0] and "Loopback0" in before[0]
         command = ("run", str(FILE), "--lab", str(mine), "--duration", "3s", "--arm", "policed")
-        # As the documents say: its release queues otherwise than the experiment's router.
+        # As documented: its release queues differently from the experiment's router.
         status, output, errors = run(clean, *command, "--set", "R1.generation=hqf")
         assert status == status_of(newest_run(clean)), errors + output
         record = json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())
-        # How punctual this machine was as a host is not asked here.
+        # The lateness of this machine as a host is not checked here.
         assert not reasons_except_lateness(record), errors
         assert record["captures"]["server"]["received"] > 50
         links = json.loads((newest_run(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]

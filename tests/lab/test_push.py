@@ -148,7 +148,7 @@ def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorPro
     assert (tmp_path / "apply-verify" / "rc").read_text() == "0\n"
     assert "changed: [R1]" in (tmp_path / "apply-verify" / "stdout").read_text()
 
-    # what the router shows, as Ansible brought it and as Unicon takes it
+    # the router's output, as Ansible and as Unicon read it
     shown = collector.parse(COMMAND, outcome.answers("R1")[COMMAND])
     observed = collector.observe("R1", COMMAND)
     assert shown.parsed == observed.parsed
@@ -160,7 +160,7 @@ def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorPro
     assert engine is not None
     assert engine["policy_maps"] == compile_device(device)["policy_maps"]
 
-    # a second time nothing changes
+    # a second push changes nothing
     again = rig.session.execute(["apply", "verify"], intended=intended)
     assert again.changed_routers == frozenset()
 
@@ -196,7 +196,7 @@ def test_refused_line_is_shown_with_the_message_of_the_router(rig: PushRig, tmp_
     assert "R1 refused the configuration (apply):\npolice bogus 1\n       ^\n% Invalid input" in caught.value.message
     assert str(tmp_path / "kept") in caught.value.hint
     assert (tmp_path / "kept" / "apply-verify" / "rc").read_text() == "2\n"
-    # nothing was verified on top of the failure; half of the lines are in force until they are taken away
+    # nothing is verified after the failure; half of the lines remain effective until they are removed
     assert {task.intent for task in caught.value.outcome.tasks if task.host == "R1"} == {"apply"}
     assert "policy-map Police" in rig.running()
     rig.restored("refused-undo")
@@ -345,7 +345,7 @@ def test_pasted_configuration_is_accepted_and_verified(rig: PushRig) -> None:
     intended = rig.intend("pasted", PASTED)
     assert "R1" in rig.session.execute(["apply", "verify"], intended=intended).changed_routers
     assert rig.session.execute(["apply", "verify"], intended=intended).changed_routers == frozenset()
-    # Of what runs, one figure is another.
+    # One value in the running configuration differs.
     (rig.folder / "other").mkdir()
     (rig.folder / "other" / "R1.ios").write_text(PASTED.replace("10000", "20000"))
     with pytest.raises(RouterError) as caught:
@@ -366,7 +366,7 @@ def test_router_that_is_not_restored_is_reported(rig: PushRig, tmp_path: Path) -
 
 
 def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: PushRig) -> None:
-    # Where the tests run in the background of a shell, an interrupt is ignored.
+    # If the tests run in the background of a shell, an interrupt is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     intended = rig.intend("interrupted", POLICE)
     scratch = str(rig.session._scratch).encode()
@@ -410,7 +410,7 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
     [
         ({"password": "x"}, "R1 refused the login"),
         pytest.param({"port": 1}, "R1 cannot be reached", marks=pytest.mark.long),
-        # Which of them depends on how Ansible's reading falls together with the second question for the password.
+        # The message depends on whether Ansible reads the output before or after the second password prompt.
         pytest.param(
             {"enable": "x"},
             "R1 (refused the enable secret|refused the login|did not answer in time)",
@@ -524,10 +524,10 @@ def test_router_with_only_a_command_line_is_measured_through_it(
         after = collector.observe("R1", "show running-config").raw
     finally:
         collector.configure("R1", ["no ip sla 1"])
-    # How punctual this machine was is not asked here.
+    # The lateness of this machine is not checked here.
     assert not reasons_except_lateness(journal.write().model_dump())
     assert significant_lines(after) == significant_lines(before)
-    # Its data plane was not asked.
+    # Its data plane was not read.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]
     assert cell.files().devices_with_counters() == [] and not journal.record().health
     figures = json.loads((cell.path / "probes/R1-probe.json").read_text())
@@ -543,7 +543,7 @@ def test_missing_responders_are_reported_with_a_hint(
         {"type": "udp-echo", "from": "client", "to": "R1", "port": 5000},
     )
     collector.configure("R1", ["ip sla 1", " udp-jitter 10.1.0.2 5000", " timeout 500", " frequency 1"])
-    # Not prepared, so that no responder runs, and R1 was given none.
+    # Not prepared, so no responder runs, and R1 got no configuration for one.
     running.start(time.monotonic())
     with pytest.raises(RunInvalid) as caught:
         running.finish()
@@ -594,7 +594,7 @@ def test_pyats_testbed_connects_to_the_routers(routers: Lab, tmp_path: Path) -> 
         "[d[n].connect(log_stdout=False, logfile='/dev/null') for n in ('R1', 'client')];"
         "print(d['R1'].parse('show version')['version']['hostname'], list(d['R1'].learn('qos').info));"
         "print(d['client'].execute('ip -o link show dev eth0').split()[1].partition('@')[0]);"
-        # Whose parents end first is nobody's to collect.
+        # A process whose parents end first is reaped by nobody.
         "[d[n].disconnect() for n in ('R1', 'client')]"
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)

@@ -75,7 +75,7 @@ def test_job_in_a_real_lab_reports_restored_routers(name: str, tmp_path: Path, m
         options = ("--in-lab", str(rack), "--duration", "3s", "--arm", "policed")
         status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options)
         assert configured(lab) == before
-    # Values that come after 3 s are not measured and fail nothing; a busy machine may make the cell invalid.
+    # Values after 3 s are not measured and fail nothing; a busy machine may make the cell invalid.
     result = found.pop("policed/1")
     assert result in ("passed", "errored"), printed
     assert found == {"common_setup": "passed", "Averages": "skipped", "common_cleanup": "passed"}, printed

@@ -93,7 +93,7 @@ def test_rescue_restores_routers_after_a_killed_run(
         place = f"127.0.0.1:{lab.ssh('R1').telnet}"
         options = ["--console", f"R1={place}" if by_console == "named" else "R1"] if by_console else []
         if by_console:
-            # Nobody comes in by the network.
+            # Nobody can log in over the network.
             write_inventory(inventory, {"R1": replace(access["R1"], port=1)})
         if by_console == "of the inventory":
             known = json.loads(inventory.read_text())
@@ -107,7 +107,7 @@ def test_rescue_restores_routers_after_a_killed_run(
     assert "`ip host bob 10.9.9.9` is new" in output
     assert f"the routers of {inventory} are as they were before the run {tmp_path}/runs/a (" in output
     assert not RestoreState.for_inventory(inventory).folder.exists()
-    # What the run kept is without the router's secrets, and so is what was said.
+    # The saved files of the run and the output contain none of the router's secrets.
     kept = [file.read_text() for file in (tmp_path / "runs").rglob("*") if file.is_file()]
     assert any("snmp-server community <removed>" in text for text in kept)
     secrets = ("PLANTED-old", "PLANTED-c", lab.ssh("R1").password, lab.ssh("R1").enable)

@@ -107,7 +107,7 @@ def test_program_has_exactly_the_necessary_capabilities(lab: Lab, name: str, tmp
             assert text["NoNewPrivs"] == "1"
             bounding, permitted, effective, inheritable = sets(text)
             assert bounding == MAY[name]
-            # For a moment dumpcap lets what it starts inherit the two with which it captures.
+            # For an instant, processes started by dumpcap can inherit the two capabilities with which it captures.
             assert inheritable in (
                 {frozenset(), frozenset({"net_admin", "net_raw"})} if name == "dumpcap" else {frozenset()}
             )
@@ -123,7 +123,7 @@ def test_program_has_exactly_the_necessary_capabilities(lab: Lab, name: str, tmp
 def test_lab_processes_have_no_unnecessary_open_files(lab: Lab) -> None:
     program = lab.popen("client", ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        # What it gives back says that it runs: env and setpriv came before it, and its loader has closed its files.
+        # Its output shows that it runs: env and setpriv have ended, and its loader has closed its files.
         assert program.stdin is not None and program.stdout is not None
         program.stdin.write(b"here\n")
         program.stdin.flush()
@@ -150,7 +150,7 @@ def test_daemons_drop_the_capabilities_of_their_start(lab: Lab) -> None:
     has = starting - {"sys_ptrace"}
     assert threads(plane).keys() == {(frozenset(starting), frozenset(has), frozenset(has))}
     entering, serving = {"net_admin", "net_raw", "sys_ptrace", "sys_admin"}, {"dac_override"}
-    # A thread from before, which tries for some seconds to lower the session's priority, ends by itself.
+    # A thread from before, which tries for some seconds to lower the priority of the session, then ends.
     bounding = frozenset(entering | serving)
     expected = {(bounding, frozenset(each), frozenset(each)) for each in (entering, serving)}
     wait_until(

@@ -109,7 +109,7 @@ def _router_lines(lab: Lab, router: str) -> list[str]:
 def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     before, left = router_states(lab), hosts(lab)
-    # A restart would take away what is not saved: neither a router nor a host has been touched by then.
+    # A restart would discard unsaved configuration: by then neither a router nor a host has been changed.
     status, _, errors = run(clean, "run", str(experiment), "--lab", str(inventory))
     assert status == 2, errors
     assert (
@@ -128,11 +128,11 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     command.process.kill()
     during = router_states(lab)
     assert all(any("service-policy output Police" in line for line in each) for each in during.values()), during
-    # Its mark keeps others off, while hosts are free.
+    # Its run lock keeps other runs away, while hosts are free.
     assert all(any("alias exec qoslab the run of" in line for line in each) for each in during.values()), during
     wait_until_clean(lab, left)
     command.end()
-    # Nobody does anything from now on.
+    # From now on nobody does anything.
     wait_until(
         lambda: not any(_is_policed(lab, router) for router in WAYS),
         "each router has rolled back",
@@ -142,7 +142,7 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     )
     after = router_states(lab)
     assert not [line for each in after.values() for line in each if "alias exec qoslab" in line], after
-    # What the applet has put in force stays on the router's flash until somebody rescues.
+    # The configuration restored by the applet stays on the router's flash until somebody runs the rescue.
     kept = "file qoslab-before.cfg"
     assert any(kept in line for line in after["R2"]), after["R2"]
     status, _, errors = run(clean, "lab", "rescue", str(inventory))

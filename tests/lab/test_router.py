@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("router")]
 IN, OUT = "FastEthernet0/0", "FastEthernet0/1"
 #: Payload that makes an Ethernet frame of 1014 bytes, which is what the router counts.
 SIZE, COUNTED = 972, 1014
-#: Sizes that make the ring slots' borders, minimum and maximum frames.
+#: Frame sizes at the boundaries of ring slots, and minimum and maximum frames.
 HOSTILE_SIZES = (14, 15, 20, 33, 34, 41, 42, 60, 61, 127, 128, 1513, 1514)
 
 
@@ -108,13 +108,13 @@ def test_flood_is_policed_to_its_rate(lab: DataPlaneLab, direction: str) -> None
     attached = interfaces(lab)[IN if direction == "input" else OUT][f"policy_{direction}"]
     passed = attached["classes"][0]["police"]["conformed"]["bytes"]
     assert passed == pytest.approx(conforming_bytes(times, COUNTED, 1e6, bc), rel=0.01)
-    # The bound of a token bucket, regardless of the sender; it is reached unless the sender was held up itself.
+    # The upper bound of a token bucket, independent of the sender; it is reached unless the sender was delayed.
     assert passed <= 1e6 / 8 * (times[-1] - times[0]) + bc + COUNTED
 
 
 @pytest.mark.quiet
 def test_stopped_daemon_makes_the_same_decisions(lab: DataPlaneLab) -> None:
-    # The bucket holds 16 ms: a policer that goes by its own clock would lose two thirds of each stop's tokens.
+    # The bucket holds 16 ms: a policer with its own clock would lose two thirds of the tokens of each stall.
     bc = 2000
     maps = {"P": policy(police={"cir": {"bps": 1_000_000}, "bc": {"bytes": bc}})}
     for side, port, direction in (("Fa0_0", IN, "input"), ("Fa0_1", OUT, "output")):
@@ -141,7 +141,7 @@ def test_line_keeps_its_rate(lab: DataPlaneLab) -> None:
     lab.ask("configure", config=configuration(maps, Fa0_1={"service_policy_output": "S"}))
     start = send_udp(lab, SIZE, 500, 20e6)[0]
     wait_until(lambda: interfaces(lab)[OUT]["output"]["packets"] >= 500, "all packets have left", 10, step_s=0.001)
-    # The first burst leaves at once: one committed and one excess burst of 25 ms each.
+    # The first burst leaves at once: a committed and an excess burst of 25 ms each.
     assert time.monotonic() - start == pytest.approx(500 * COUNTED * 8 / 2e6 - 0.05, rel=0.05)
 
 
@@ -239,7 +239,7 @@ def taken_packets(lab: DataPlaneLab) -> int:
 
 
 def test_lost_input_is_reported() -> None:
-    # A ring for one millisecond of a slow link: 512 frames.
+    # A ring for one millisecond of a slow link has 512 frames.
     with DataPlaneLab(rates_bps=(10_000_000, 10_000_000), options=["--ring-ms", "1"]) as lab:
         spawn_sink(lab)
         ping(lab, "client", SERVER, 2)
@@ -315,7 +315,7 @@ def test_control_socket_accepts_many_connections(lab: DataPlaneLab) -> None:
 
     connections = []
     try:
-        for _ in range(100):  # more than it serves at a time
+        for _ in range(100):  # more connections than it serves at a time
             connection = socket.socket(socket.AF_UNIX)
             connection.connect(str(lab.control))
             connections.append(connection)
@@ -375,7 +375,7 @@ def test_daemon_ends_cleanly(end: str) -> None:
         assert lab.process.wait(PATIENCE_S) == 0
         assert lab.process.communicate()[1] == b""
         assert not lab.control.exists()
-        # And it starts again at the same place, also over a socket that a killed one has left behind.
+        # It starts again at the same path, even over the socket of a killed process.
         lab.start()
         lab.signal(signal.SIGKILL)
         lab.process.wait(PATIENCE_S)
@@ -388,7 +388,8 @@ def test_daemon_ends_cleanly(end: str) -> None:
                 pytest.fail(again.communicate()[1].decode())
             return bool(lab.ask("hello")["router"] == "R1")
 
-        # Nobody listens at the old socket, and between its removal and the new one there is none.
+        # No process listens at the old socket, and there is no socket between its removal and the creation of the new
+        # one.
         wait_until(answers, "the daemon answers again")
 
 
@@ -406,7 +407,7 @@ def test_missing_interface_is_named() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests already run as an ordinary user")
 def test_daemon_works_as_an_ordinary_user() -> None:
-    # The machine's own Python and a copy in a folder that everybody can read: the checkout may be in root's home.
+    # The machine's Python, and a copy in a folder that everybody can read: the checkout may be in root's home.
     python = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin")
     if python is None:
         pytest.skip("there is no python3 that every user can run")

@@ -75,9 +75,9 @@ def test_both_push_methods_configure_the_engine_alike_and_run_all_probes(clean: 
         cell = latest(clean) / "cells/shaped/1"
         engines[platform] = json.loads((cell / "config/R1.engine.json").read_text())
         record = json.loads((cell / "cell.json").read_text())
-        # How punctual the machine was is not asked here.
+        # The lateness of the machine is not checked here.
         assert not reasons_except_lateness(record), errors
-        # The counters were read at two thirds of the traffic, whenever in a second it had begun.
+        # The counters were read after two thirds of the traffic, regardless of its start within a second.
         zero_ns = min(datetime.fromisoformat(each["started"]).timestamp() for each in record["flows"]) * 1e9
         read = [json.loads(line)["time_ns"] for line in (cell / "counters/R1.jsonl").read_text().splitlines()]
         assert record["lateness"] or min(abs(each - zero_ns - 2e9) for each in read) < 0.02e9, (zero_ns, read)
@@ -91,7 +91,7 @@ def test_both_push_methods_configure_the_engine_alike_and_run_all_probes(clean: 
             assert pd.isna(row["jitter_max_ms"]) == (name not in jitters)
             samples = json.loads((cell / f"probes/{name}.samples.json").read_text())["samples"]
             assert len(samples) >= row["rtt_count"]
-            # Two frames of at least 84 bytes at 100 Mb/s, a hop at the least: no answer can be sooner.
+            # Two frames of at least 84 bytes at 100 Mb/s, at least one hop: no answer can be faster.
             assert all(each["arrived_ns"] - each["sent_ns"] >= 2 * 6720 for each in samples)
         answered = json.loads((cell / "probes/responder-server.json").read_text())
         assert answered["control_messages"] >= 2 and answered["errors"] == 0
@@ -115,7 +115,7 @@ def test_run_works_with_an_ascii_locale_and_a_read_only_home(clean: Path, monkey
         {"police.ios.j2": template + text},
     )
     status, output, errors = run(clean, "run", str(file), "--arm", "policed", "--duration", "2s", started=True)
-    # Whether the machine had time for the traffic is no matter here.
+    # The lateness of the traffic does not matter here.
     assert status == status_of(newest_run(clean)), errors + output
     run_folder = latest(clean)
     assert title in (run_folder / "report.html").read_text(encoding="utf-8")
@@ -156,14 +156,14 @@ def test_flood_starves_a_session(clean: Path) -> None:
     )
     assert status == status_of(newest_run(clean)), errors + output
     cell = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
-    # How punctual the machine was is not asked here: what is below holds of late datagrams, too.
+    # The lateness of the machine is not checked here: the following checks hold for late datagrams too.
     assert not reasons_except_lateness(cell)
     flows_table = pd.read_parquet(latest(clean) / "tables/flows.parquet")
     load, noise, session = (flows_table[flows_table["traffic"] == name] for name in ("load", "noise", "session"))
     assert load["lost"].item() > 0 and load["datagrams"].item() > load["lost"].item()
-    # Larger packets may find no token that the load has left.
+    # Larger packets may find no tokens left over by the load.
     assert len(noise) == 2 and (noise["datagrams"] >= noise["lost"]).all() and (noise["datagrams"] > 0).all()
-    # The policer has its burst of 1500 bytes and 16 kb/s for a thousand datagrams a second.
+    # The policer passes its burst of 1500 bytes and 16 kb/s of a thousand datagrams per second.
     assert len(session) == 2 and session["bytes"].sum() < 20_000
 
 
@@ -175,7 +175,7 @@ def test_arms_run_in_parallel_unless_requested_otherwise(clean: Path, jobs: tupl
     status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "4s", *arms, *jobs)
     assert status == status_of(newest_run(clean)), errors + output
     cells = json.loads((latest(clean) / "manifest.json").read_text())["cells"]
-    # The first attempt at a late cell counts, too.
+    # The first attempt counts as well, even if its cell was late.
     first = [json.loads((latest(clean) / f"cells/{cell['arm']}/1/cell.json").read_text()) for cell in cells]
     traffic = [next(step for step in record["steps"] if step["name"] == "traffic") for record in first]
     (one, other) = ((step["started"], step["ended"]) for step in traffic)

@@ -70,7 +70,7 @@ class SecretWatch:
         while not self._stop.wait(0.1):
             for process in Path("/proc").iterdir():
                 if process.name.isdigit() and int(process.name) not in self._spared:
-                    # First, so that one which ends in the meantime has a name.
+                    # First, so that a process that ends in the meantime has a name.
                     line = _line(process)
                     for what in ("cmdline", "environ"):
                         try:
@@ -111,7 +111,7 @@ def _line(process: Path) -> str:
 def vault_inventory(value: str, password: Path) -> str:
     """Return an encrypted value in the form of an inventory."""
     program = str(Path(sys.executable).with_name("ansible-vault"))
-    # A generated password may begin as an option does.
+    # A generated password may begin with a hyphen, like an option.
     argv = [program, "encrypt_string", "--vault-password-file", str(password), "--name", "x", "--", value]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     body = [line.strip() for line in printed.splitlines()[1:]]
@@ -159,7 +159,8 @@ def test_planted_secrets_appear_nowhere(
     with planted_secrets(lab, clean, inventory, monkeypatch) as secrets:
         daemons = set(run_inside(lab))
         command = Command(clean, "run", str(file), "--lab", str(inventory), "--duration", "5s", "--arm", "policed")
-        # What its user gave it by the environment stands in its own, which belongs to the kernel.
+        # A secret that the user passes in the environment is visible in that process's own environment, which belongs
+        # to the kernel.
         with SecretWatch({os.getpid(), *daemons, command.process.pid}, (clean / "tmp").resolve()) as watch:
             command.wait_for("traffic")
             lists = list((clean / "tmp").glob("*/inventory.json"))
@@ -178,10 +179,10 @@ def test_planted_secrets_appear_nowhere(
     places |= {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
     wanted = {kind: secret.encode() for kind, secret in secrets.items()}
     found = [(kind, place) for kind, secret in wanted.items() for place, text in places.items() if secret in text]
-    # The password of a proxy is for readers of this file, and is valid as long as the proxy.
+    # The proxy's password is readable in this file, and is valid as long as the proxy.
     assert [each for each in found if not _is_allowed(*each)] == []
     assert any(OWN_INVENTORY.match(place) for place in watch.seen.values())
-    # The lines are there, without what they keep.
+    # The lines are there, without their secrets.
     config = kept["cells/policed/1/config/R1.running.ios"].decode()
     assert "snmp-server community <removed>" in config
     observed = [text.decode() for name, text in kept.items() if "show-running-config.txt" in name]
@@ -215,7 +216,7 @@ def type_password(folder: Path, answers: dict[str, str], *arguments: str, until:
     command = Command(folder, *arguments, terminal=theirs)
     os.close(theirs)
     screen, answered = "", 0
-    with suppress(OSError):  # the terminal is gone when the last one has closed it
+    with suppress(OSError):  # a terminal disappears when its last user closes it
         while part := os.read(ours, 4096):
             screen += part.decode()
             question = next((each for each in answers if screen[answered:].endswith(each)), None)
@@ -260,6 +261,6 @@ def test_prompted_passwords_log_in_and_appear_nowhere(clean: Path, exposed: tupl
     }
     secrets = (login.password.encode(), login.enable.encode())
     assert [place for place, answer in places.items() if any(secret in answer for secret in secrets)] == []
-    # And without being asked nobody gets in.
+    # Without a password nobody can log in.
     status, _, errors = run(clean, "lab", "check", str(inventory), str(EXPERIMENT))
     assert status == 2 and "R1: login refused" in errors, errors

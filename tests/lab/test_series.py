@@ -128,11 +128,11 @@ def series(clean: Path) -> Path:
 def test_stalled_process_changes_no_decision_between_its_routers(series: Path) -> None:
     found = measure(series, stops=True)
     print(found["offered"], found["dropped"], found["reasons"], found["health"])
-    # A burst of the stall's length would be more than the policer's bucket holds.
+    # A burst as long as the stall would exceed the policer's bucket.
     assert found["offered"] > 1000 and found["dropped"] == 0
     assert found["health"]["R2"]["lateness_ns"]["max"] > STOP_S / 2 * 1e9
     assert not any("took them" in reason for reason in found["reasons"])
-    # Captures at routers know nothing of it: the line is full, and has one frame behind the other.
+    # Captures at routers show nothing of it: the line is full, and frames are back to back.
     left, came = found["left"], found["came"]
     assert left == came and len(came) == found["captures"]["left"]["received"] == found["offered"]
     gaps = Counter(after - before for before, after in pairwise(came))

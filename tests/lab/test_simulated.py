@@ -106,7 +106,7 @@ def test_simulated_run_needs_nothing_specific_to_linux(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", ELSEWHERE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
-        # Figures of so short a run may be outside.
+        # Values of such a short run may be out of tolerance.
         assert done.returncode in ((0,) if words == ("watch",) else (0, 1)), done.stderr
     assert len(list(tmp_path.glob("runs/policing-vs-shaping/2*/report.html"))) == 1
 
@@ -158,7 +158,7 @@ def test_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> None
 def test_later_traffic_has_one_time_origin_in_all_tables(clean: Path) -> None:
     text = GRID.replace("to: server}", "to: server, start_after: 2 s}") + OBSERVED
     file = experiment_file(clean, "grid.yml", text.replace("platform: engine", "platform: ios"))
-    # The metrics of a second may be without a value, the tables are not.
+    # Metrics of one second may lack a value, but tables do not.
     words = ("--lab", "simulated", "--duration", "2s", "--only", "rtt=10 ms", "--only", "pir=1 Mb/s")
     status, output, errors = run(clean, "run", str(file), *words)
     assert status == 0, errors + output
@@ -183,7 +183,7 @@ def simulators(pid: int) -> dict[int, int]:
                 name, *arguments = (process / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            # A run asks for the simulator's version, too.
+            # A run also reads the simulator's version.
             if name.endswith(b"qos-sim") and b"run" in arguments:
                 simulating.append(int(process.name))
 
@@ -269,7 +269,7 @@ def test_sweep_survives_interruption_resumption_and_a_killed_worker(clean: Path)
         output.startswith(SimulatedKind.remark)
         and SimulatedKind.remark in (newest_run(clean) / "report.html").read_text()
     )
-    for name in clean.glob("tmp/*"):  # what a killed process cannot remove
+    for name in clean.glob("tmp/*"):  # files that a killed process cannot remove
         subprocess.run(["rm", "-r", str(name)], check=True)
 
     flows = tables.read_table(RunFolder(newest_run(clean)), "flows")

@@ -75,7 +75,7 @@ def test_hosts_in_two_vlans_reach_each_other_through_one_port(name: str) -> None
         assert tagged["policy_output"]["classes"][0]["packets"] == tagged["output"]["packets"] >= 2
         assert tagged["input"]["packets"] >= 2
         assert native["input"]["packets"] >= 2
-        # The class of service that the router wrote into the tag is what the switch found there.
+        # The switch reads the class of service that the router wrote into the tag.
         at_switch = port_counters(lab, "S1", "GigabitEthernet1/0/24")["switch"]
         assert at_switch["cos_in"][5] == tagged["output"]["packets"]
 

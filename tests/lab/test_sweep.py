@@ -91,7 +91,7 @@ def test_interrupted_grid_is_resumed(grid: Path, clean: Path) -> None:
     flows = tables.read_table(folder, "flows")
     assert set(tables.read_table(folder, "hosts")["host"]) == {"client", "server"}
     assert sorted(set(flows["matrix.rtt"])) == [10, 50] and sorted(set(flows["matrix.pir"])) == [1e6, 2e6]
-    # The link and the policer were those of each cell.
+    # Each cell had its own link and policer.
     for cell in folder.open().cells:
         engine = json.loads(cell.text("config/R1.engine.json"))
         (police,) = [each["police"] for each in engine["policy_maps"]["Police"]["classes"]]
@@ -135,7 +135,7 @@ def test_sweep_resumes_after_a_full_disk(grid: Path, clean: Path) -> None:
         "sh",
         "-c",
         "mkdir -p runs && mount -t tmpfs -o size=120k tmpfs runs && "
-        # As root Ansible would write to root's home, which is not this user's.
+        # As root, Ansible would write to root's home instead of this user's.
         f'unshare --user --map-user={os.getuid()} --map-group={os.getgid()} "$@"; first=$?; '
         "mount --options-mode=ignore -o remount,size=64m tmpfs $PWD/runs && cp -a runs full && exit $first",
         "sh",

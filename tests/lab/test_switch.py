@@ -125,11 +125,11 @@ def test_configuration_is_pushed_and_removed(
     intended = intend(folder / "fix", FIX)
     outcome = ansible.execute(["apply", "verify"], intended=intended)
     assert outcome.changed_routers == {"SW"}
-    # What the article prints, over ssh, as Genie reads it.
+    # The article's output, read over ssh, as Genie parses it.
     queueing = port_numbers(collector, "queueing")
     assert (queueing["shape"], queueing["share"]) == ([0, 0, 0, 0], [30, 70, 1, 1])
     assert (queueing["limit_percent"], queueing["operational_percent"]) == (70, 70.38)
-    # A second time nothing changes, though Ansible compares line by line.
+    # A second push changes nothing, although Ansible compares line by line.
     assert ansible.execute(["apply", "verify"], intended=intended).changed_routers == frozenset()
 
     assert received_dscp(lab, 46) == 46, "trusted"

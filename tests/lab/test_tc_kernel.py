@@ -48,7 +48,7 @@ def test_each_policy_is_applied_read_back_and_removed() -> None:
 
 def test_change_sends_the_difference_and_foreign_qdiscs_are_refused() -> None:
     found = run("changes")
-    # Of the parameters of two classes that share by weight, and of no filter.
+    # Parameters of two classes that share by weight; there is no filter.
     assert all(each[:6] == ["class", "change", "dev", "eth1", "parent", "1:10"] for each in found["weights"]), found[
         "weights"
     ]
@@ -193,7 +193,7 @@ interface GigabitEthernet0/1
 def test_shaper_keeps_its_rate() -> None:
     found = run("flows", SHAPER, json.dumps([[0, 1000, 2e6]]), "8", virtual=True)
     arrivals = found["arrivals"]
-    # Behind the first burst; the earliest packets of an eighth at both ends are those that no timer held back.
+    # After the first burst; the earliest packets of an eighth at either end are those that no timer delayed.
     steady = arrivals[100:]
     spacing_ns = 1014 * 8 * 1000
     lateness = [at_ns - steady[0][0] - number * spacing_ns for number, (at_ns, *_) in enumerate(steady)]

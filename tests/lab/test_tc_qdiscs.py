@@ -114,7 +114,7 @@ def test_only_the_difference_is_sent(network_namespace: str) -> None:
         f"ip netns exec {network_namespace} tc class change dev eth1 parent 1: classid 1:10 htb rate 3mbit ceil 4mbit"
     )
     assert not found.is_as_configured()
-    # What somebody else changed is no base for a difference.
+    # A change by somebody else is no base for a difference.
     assert found.configure(without_filter) == without_filter
     assert found.is_as_configured()
 

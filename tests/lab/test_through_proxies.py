@@ -107,7 +107,7 @@ def test_ansible_and_unicon_log_in_through_a_proxy(
     kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
     assert re.search(r"> +service-policy output Police\n", kept)
     assert login.password not in kept and login.enable not in kept
-    # The configuration that was read has the user's password and the enable secret.
+    # The configuration that was read contains the user's password and the enable secret.
     assert "enable secret 5 <removed>" in kept and "$1$" not in kept
 
 
@@ -165,7 +165,7 @@ def test_lab_up_makes_routers_of_the_given_release(
         assert f"  telnet 127.0.0.1 {login.telnet}\n" in capsys.readouterr().out
         with AccessProxies({"R1": access_method_of(lab, "ssh")}) as proxies:
             proxies.open()
-        # With a key of a kind that the router does not take, only the host key is asked for.
+        # With a type of key that the router does not support, only the host key is requested.
         asked = subprocess.run(
             [*_ssh_argv(lab, "R1"), "-o", "BatchMode=yes"], capture_output=True, text=True, check=False
         )

@@ -53,9 +53,9 @@ class UndisturbedRuns(dict[str, UndisturbedRun]):
         folder = self._scratch / lab
         folder.mkdir()
         began = time.monotonic()
-        # A machine that is busy with something else makes a cell invalid.
+        # A busy machine makes a cell invalid.
         status, output, errors = run(folder, *ARGUMENTS, "--lab", lab, "--attempts", "5")
-        # Valid, regardless of the values of so short a run.
+        # Valid, regardless of the values of such a short run.
         assert status == status_of(newest_run(folder)) in (0, 1), errors + output
         lasted_s = time.monotonic() - began
         newest = newest_run(folder)
@@ -101,9 +101,9 @@ def resume_run(clean: Path, lab: str, expected: UndisturbedRun) -> None:
     """Resume an interrupted run; verify the existing cells."""
     unfinished = [each for each in runs_of(clean) if (each / "manifest.json").exists()]
     arguments = ("run", "--resume") if unfinished else (*ARGUMENTS, "--lab", lab)
-    # The kernel's stamps of frames are by its own clock, of which a run that begins again would be apart.
+    # The kernel stamps frames by its own clock, and a resumed run would have another zero.
     Clocks.of_the_environment().move()
-    # A machine that is busy with something else makes a cell invalid; that is no fault of going on.
+    # A busy machine makes a cell invalid, which is not a fault of resuming.
     command = Command(clean, *arguments, "--attempts", "5", started=True)
     status, output, errors = command.end()
     newest = newest_run(clean)

@@ -143,7 +143,7 @@ def inject_fault(
         return None
     victim = command.process.pid
     if fault not in OF_THE_RUN:
-        # By name and not by number, so that a seed means the same each time.
+        # By name and not by number, so that a seed always means the same.
         victim = draw.choice(sorted(processes, key=lambda pid: (processes[pid].replace(str(command.folder), ""), pid)))
     try:
         fault(victim, draw)

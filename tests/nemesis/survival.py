@@ -66,10 +66,10 @@ def check_exit(status: int, struck: InjectedFault | None, message: str) -> None:
     if struck is not None and struck.main and struck.fault == "kill_process":
         assert status == -9, message
     elif struck is None:
-        # A machine that is busy with something else makes a cell invalid.
+        # A busy machine makes a cell invalid.
         assert status in (0, 1, 3), message
     elif struck.fault == "request_end" and status < 0:
-        # Of no run yet, or of one whose last words are said, a signal makes what it makes of any process.
+        # Before a run starts, or after its last message, a signal ends it like any process.
         assert -status in ASKED and (not message.strip() or "Report: " in message), message
     else:
         assert status in STATUSES, message

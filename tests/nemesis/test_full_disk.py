@@ -40,7 +40,7 @@ def test_run_survives_a_full_disk_of_any_size(
 ) -> None:
     draw = random.Random(seed)
     lab, disk = draw.choice(LABS), draw.choice(("runs", "tmp"))
-    # As often below ten pages as above a hundred: what comes first is small.
+    # As often below ten pages as above a hundred, because the first files are small.
     pages = round(math.exp(draw.uniform(0.0, math.log(undisturbed_run[lab].pages))))
     print(f"seed {seed}, {lab}: room for {pages} pages in {disk}")
     tell(lab, f"no room on the disk, of {'the run' if disk == 'runs' else 'temporary files'}")

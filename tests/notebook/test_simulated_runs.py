@@ -89,7 +89,7 @@ def test_experiment_without_a_run_is_simulated_first(
     assert capsys.readouterr().err.count("first-policy has no run yet: simulating one first") == 1
     assert len(list(Path("runs/first-policy").glob("*Z*"))) == 1
     assert [words[4] for words in started] == [str(Path("analysis/first-policy.ipynb").absolute())] * 2
-    # As the kernel runs it, in the notebook's own folder.
+    # As the kernel runs it, in the notebook's folder.
     (cells,) = [json.loads(Path(words[4]).read_text(encoding="utf-8"))["cells"] for words in started[:1]]
     monkeypatch.chdir("analysis")
     names: dict[str, Any] = {}

@@ -33,7 +33,7 @@ def _exact_burst(random: np.random.Generator, period_ns: int) -> int:
     step = WHOLE_BURST_NS // np.gcd(WHOLE_BURST_NS, period_ns)
     while True:
         burst = int(np.exp(random.uniform(np.log(1518), np.log(200_000)))) // step * step
-        # As `tc` calculates it in floating point.
+        # As `tc` calculates it, in floating point.
         shown_us = int(1_000_000 * (float(burst) / float(SECOND // period_ns)))
         if burst >= 1518 and shown_us * MICROSECOND_NS == burst * period_ns:
             return burst

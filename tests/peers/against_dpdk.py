@@ -45,7 +45,7 @@ def _differences(meters: list[Meter], streams: list[Packets], ours: np.ndarray, 
         mine = [number for number, meter in enumerate(meters) if meter.algorithm == algorithm]
         chosen = np.concatenate([np.arange(ends[number] - len(streams[number]), ends[number]) for number in mine])
         engine, peer = ours[chosen], theirs[chosen]
-        # Without an excess bucket, what does not conform exceeds here and violates there.
+        # Without an excess bucket, nonconforming packets exceed here and violate there.
         peer = np.where(peer == 3, 2, peer) if algorithm == "one bucket" else peer
         counts = [int(np.count_nonzero(engine == colour)) for colour in (1, 2, 3)]
         found.append(Difference(algorithm, len(mine), len(chosen), *counts, int(np.count_nonzero(engine != peer))))

@@ -133,7 +133,7 @@ def random_policy(random: np.random.Generator, number: int) -> Policy:
     shares = weights / weights.sum() * rate
     classes = [TrafficClass(int(w), float(s * random.uniform(2, 3))) for w, s in zip(weights, shares, strict=True)]
     if random.random() < 0.5:
-        # Less than its share: the others divide the rest.
+        # Less than its share: the others share the rest.
         classes[0] = replace(classes[0], offered_bps=float(shares[0] * random.uniform(0.2, 0.6)))
     return Policy(kind, rate, classes)
 

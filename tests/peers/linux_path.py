@@ -77,7 +77,7 @@ def set_up_namespaces(path: Mapping[str, Any], names: Sequence[str]) -> None:
     addresses = (("10.0.1.2/24", "10.0.1.1"), ("10.0.2.2/24", "10.0.2.1"))
     for name, (address, gateway) in zip(names, addresses, strict=True):
         run(f"ip -n {name} link set lo up")
-        # Without segments that the hardware would cut.
+        # Without segments to be split by hardware.
         run(f"ip -n {name} link set eth0 gso_max_segs 1 up")
         run(f"ip -n {name} address add {address} dev eth0")
         run(f"ip -n {name} route add default via {gateway}")

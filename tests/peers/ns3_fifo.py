@@ -35,7 +35,7 @@ def ns3_libraries(*names: str) -> list[str]:
     """Return the compiler's arguments for parts of ns-3; raise `MissingPeerError` if it is not installed."""
     package_version("libns3-dev")
     packages = [f"ns3-{name}" for name in names]
-    # Further files that pkg-config names are of packages that a program does not need.
+    # Further files named by pkg-config belong to packages that a program does not need.
     needed = [word for word in pkg_config("--libs", *packages) if word.startswith(("-l", "-L"))]
     return ["-std=c++17", "-O1", *pkg_config("--cflags", *packages), *needed]
 

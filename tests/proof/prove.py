@@ -372,7 +372,7 @@ def check_each_mistake(
     with multiprocessing.get_context("fork").Pool(AT_ONCE, _one_at_a_time) as pool:
         numbered = pool.imap_unordered(_make_separately, range(len(mistakes)))
         yield from ((mistakes[number], rows, took) for number, rows, took in numbered)
-        # They end by themselves: one that has this process's handler of SIGTERM may outlive what the pool sends it.
+        # They end by themselves: a process with this process's handler of SIGTERM may survive the pool's signal.
         pool.close()
         pool.join()
     _GIVEN.pop()

@@ -120,7 +120,7 @@ def test_pages_show_the_output_of_commands() -> None:
     assert "Traceback" not in tutorial
     (printed,) = (block.get_text() for block in parse_page(Path("python.html")).select("div.ran"))
     assert printed.startswith("Policing versus shaping ")
-    # The machine on which it was built is nobody's business.
+    # The page must not describe the machine on which it was built.
     assert [str(page) for page in PAGES if str(TOP) in parse_page(page).get_text()] == []
 
 

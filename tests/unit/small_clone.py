@@ -100,11 +100,11 @@ def quick_venv_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, python = tmp_path_factory.mktemp("quick"), Path(sys.executable).resolve()
     made = folder / "made"
     subprocess.run([python, "-m", "venv", "--without-pip", made], check=True)
-    # Debian has the wheel of pip elsewhere.
+    # Debian has pip's wheel in another folder.
     wheels = Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or Path(ensurepip.__file__).parent / "_bundled")
     (pip,), (site,) = wheels.glob("pip-*.whl"), made.glob("lib/python3*/site-packages")
     shutil.unpack_archive(pip, site, "zip")
-    # Compiles what each copy starts with.
+    # Compiles the modules that each copy imports at its start.
     subprocess.run([made / "bin/python", "-I", "-m", "pip", "install", "--help"], check=True, stdout=subprocess.DEVNULL)
     write_script(folder / "python3", COPYING.format(made=made, python=python))
     return folder

@@ -81,7 +81,7 @@ def test_agent_handles_signals_files_and_qoslab_programs(host_access_any_python:
         assert process.poll() is None
         process.signal(signal.SIGINT)
         assert process.wait(10) == -signal.SIGINT
-        # What is sent is run from memory.
+        # The sent program is run from memory.
         program = shutil.which("echo")
         assert program is not None
         channel.ask("put", Path(program).read_bytes(), name="ours")
@@ -119,7 +119,7 @@ def test_program_starts_on_time_during_other_operations(host_access_any_python: 
         assert late.wait(10) == 0
         while time.monotonic_ns() < now + 4 * 10**8:
             channel.ask("clock")
-        # Nothing is said of the others: a busy machine may stop this process beyond their times.
+        # The others are not checked: a busy machine may stop this process for longer than their times.
         assert (never.began_ns(), never.poll()) == (None, None)
         never.signal(signal.SIGTERM)
         assert (never.wait(10), never.began_ns()) == (-signal.SIGTERM, None)
@@ -127,14 +127,14 @@ def test_program_starts_on_time_during_other_operations(host_access_any_python: 
         begun = [each.began_ns() for each in (late, first, second)]
         assert None not in begun and begun == sorted(begun)  # type: ignore[type-var]
         plan = (now, now + 5 * 10**8, now + 8 * 10**8)
-        # Never before; a lab test on an idle machine checks the delay after it.
+        # Never early; a lab test on an idle machine checks the delay.
         assert all(came >= planned for came, planned in zip(begun, plan, strict=True))  # type: ignore[operator]
         (tmp_path / "no program").write_text("#!/nowhere\n")
         (tmp_path / "no program").chmod(0o755)
         failed = start("failed", [str(tmp_path / "no program")], now)
         assert (failed.wait(10), failed.began_ns()) == (126, None)
         assert "no program could not be started: [Errno 2]" in (tmp_path / "failed").read_text()
-        # One whose instant is still to come holds nobody up.
+        # A request for a later instant delays no other one.
         start("also never", ["true"], now + 60 * 10**9)
     finally:
         assert channel.close() == []
@@ -151,7 +151,7 @@ def test_stalled_host_reports_the_duration(host_access_any_python: HostAccess, t
         found = channel.ask("watched")["stalls"]
         assert found["watched_ns"] > 500_000_000
         assert found["late"] >= 1 and found["latest_ns"] > 500_000_000 and found["behind_ns"] >= found["latest_ns"]
-        # Its kernel reports the time that it waited for a processor: it is read each 0.2 s.
+        # The kernel reports the time it waited for a processor, which is read every 0.2 s.
         wait_until(lambda: "sleep" in channel.ask("watched")["stalls"]["waited_ns"], "the wait is reported", step_s=0.3)
         ExternalProcess(channel, number, output).end()
     finally:
@@ -374,7 +374,7 @@ def test_active_settings_are_compared(
 def test_behind_sudo_the_management_address_is_that_of_the_login(
     host_access_any_python: HostAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It waits for the command, to which it gives an environment of its own.
+    # It waits for the command, and gives it a separate environment.
     sudo = tmp_path / "bin/sudo"
     sudo.write_text('#!/bin/sh\nshift\nenv -i PATH="$PATH" TMPDIR="$TMPDIR" "$@"\nexit $?\n')
     sudo.chmod(0o755)
@@ -431,7 +431,7 @@ CARDS = """\
     ("printed", "status", "entry", "macs", "took_ms", "why"),
     [
         (PINGED, 0, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [0.412, 12.0], ""),
-        # A host that answers ARP and drops echo requests is reachable nonetheless.
+        # A host that answers ARP and drops echo requests is reachable.
         (UNHEARD, 1, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [], ""),
         (UNHEARD, 1, '[{"dst": "192.168.10.1", "state": ["FAILED"]}]', {}, [], "no answer to ping"),
         ("ping: connect: Network is unreachable\n", 2, "", {}, [], "no answer to ping"),
@@ -477,14 +477,14 @@ def test_user_without_raw_sockets_pings_link_local_addresses(
     }
     (asked,) = (each for each in (tmp_path / "asked").read_text().splitlines() if each.startswith("ping"))
     assert asked == "ping -n -c 3 -i 0.2 -W 1 -t 1 -I eth0 192.168.10.1"
-    # Without the experiment's address, which is still to come, an answer would say nothing of that cable.
+    # Without the experiment's address, which is not set yet, an answer would prove nothing about the cable.
     assert cable("192.168.10.9")["why"] == "detecting the neighbour on a cable requires root or CAP_NET_RAW"
 
 
 def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dumpcap = tmp_path / "dumpcap"
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    # As it prints that; a list of interfaces it prints nonetheless.
+    # In the words of the program, which prints a list of interfaces nonetheless.
     refusal = 'dumpcap: The capabilities of the capture device "any" could not be obtained (Operation not permitted).'
     refused = f"echo '{refusal}' >&2; echo 'Please check your permissions.' >&2; exit 2"
     for script, text in ((refused, refusal), ("exit 0", ""), ("exit 3", "ended with status 3")):

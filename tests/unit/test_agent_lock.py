@@ -42,7 +42,7 @@ def test_lock_is_released_when_its_holder_is_killed() -> None:
         assert [lock.lock_holder(device) for _ in range(3)] == [WHO] * 3
         with pytest.raises(OSError, match="in use"):
             lock.InterfaceLock(device, "the run of bob")
-        # Another one is free.
+        # Another lock is free.
         assert lock.lock_holder(f"{device}-2") == ""
     finally:
         process.send_signal(signal.SIGKILL)

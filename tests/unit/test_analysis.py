@@ -236,7 +236,7 @@ def test_goodput_while_all_traffic_runs() -> None:
         {"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)
     ]
     other = [{"traffic": "session", "start_s": n, "end_s": n + 1.0, "bytes": 10, "offset_s": 5.0} for n in range(3)]
-    # The receiver looked after a second, of which the session sent for half at the most.
+    # The receiver counted for a second, and the session sent for at most half of it.
     broken = {"traffic": "session", "start_s": 3.0, "end_s": 4.0, "bytes": 5, "offset_s": 5.0}
     whole = pd.DataFrame([*alone, *overlapping, *other, broken]).assign(stream=1)
     of = {
@@ -249,7 +249,7 @@ def test_goodput_while_all_traffic_runs() -> None:
     assert dict(simultaneous_goodput(columns(apart), columns(apart), columns(reported_flows(apart)))) == {
         "goodput.together": Missing(NOT_TOGETHER)
     }
-    # With an interval each nothing is left but their ends, here 9 s; streams have intervals of their own.
+    # With one interval each, only their ends remain, here 9 s; streams have separate intervals.
     single = pd.DataFrame([{"start_s": 0.0, "end_s": 9.0, "bytes": 900, "offset_s": 0.0}] * 2)
     single = single.assign(traffic=["flood", "session"], stream=[1, 2])
     assert dict(
@@ -268,7 +268,7 @@ def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
     assert found["goodput.steady"] == pytest.approx(963_000)
     assert found["goodput.warm_up"] == 5000
     assert found["goodput.of_pir.steady"] <= 1448 / 1500
-    # Ended before that, what it had is of the credit as much as of the rate.
+    # If the bucket ended earlier, its traffic consists of initial tokens as well as of the rate.
     soon = dict(
         steady_figures(
             columns(table.iloc[:4]),
@@ -279,7 +279,7 @@ def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
         )
     )
     assert soon == dict.fromkeys(found, Missing("the policer's bucket was full at the start and never ran empty"))
-    # Where the policer had no tokens for a packet, there was none left then, regardless of the bytes received by then.
+    # If the policer had no tokens for a packet, none were left at that time, regardless of the bytes received by then.
     first = table.iloc[:8]
     large = functools.partial(
         steady_figures,
@@ -295,9 +295,9 @@ def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
         pytest.approx((1_500_000 + 3 * 963_000) / 4),
         4000,
     )
-    # A drop in the last interval says nothing of those before.
+    # A drop in the last interval proves nothing about the earlier intervals.
     assert dict(large(dropped=lambda: 7.5)) == soon
-    # One that never was faster than the rate took nothing of it.
+    # A stream that was never faster than the rate used none of the bucket.
     slow = table.assign(bytes=table["bytes"] / 2)
     assert (
         dict(

@@ -115,15 +115,15 @@ def test_reading_at_an_unknown_time_makes_a_value_uncertain() -> None:
     early, at, late = (f"police.conformed_packets @ time {seconds} s" for seconds in ("1.5", "2", "2.5"))
     counted, cir = "police.conformed_packets @ conformed_bytes 150 kB", "police.bc @ time 1.5 s"
     assert known_times(early, at, late, counted, cir, cell=output.assign(police_bc_bytes=31250)) == {
-        # The worse one of the two readings around it counts.
+        # The worse of the two readings around it counts.
         early: (pytest.approx(150), pytest.approx(2), None),
         at: (pytest.approx(200), pytest.approx(2), None),
         late: (pytest.approx(225), pytest.approx(1), None),
-        # All counters of a reading are of one instant; what is configured is no matter of time.
+        # All counters of a reading have one instant; configured values do not depend on time.
         counted: (pytest.approx(150), None, None),
         cir: (31250, None, None),
     }
-    # A data plane says when it counted.
+    # A data plane reports the time at which it counted.
     assert known_times(early, cell=output.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
 
 
@@ -161,10 +161,10 @@ def trigger_time(cell: pd.DataFrame, moment: str) -> float | Missing:
 def test_time_of_a_trigger_is_found() -> None:
     assert trigger_time(CELL, "time 3 s") == 3.0
     assert trigger_time(CELL, "conformed_bytes 150000 B") == pytest.approx(1.5)
-    # It had come to that before the first reading; and just at a reading.
+    # The value was reached before the first reading, and exactly at a reading.
     assert trigger_time(readings((2.0, 100, 0), (3.0, 200, 0)), "conformed_bytes 90 kB") == 2.0
     assert trigger_time(CELL, "conformed_bytes 200 kB") == 2.0
-    # Between readings that are just near enough to each other.
+    # Between readings that are just close enough to each other.
     assert trigger_time(readings((0.0, 0, 0), (2.5, 100, 0)), "time 2 s") == 2.0
     of_two = pd.concat([CELL, CELL.assign(**{"class": "A"})], ignore_index=True)
     assert trigger_time(of_two, "bytes 500 kB") == 2.0
@@ -194,7 +194,7 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
         ("class-default", 1.75, 250),
     ]
     assert len(found) == 6
-    # One that was read just then is no second one.
+    # A reading at the same time is not a second one.
     assert list(readings_until(columns(half), 1.5)["time_s"]) == [-1.0, 1.0, 1.5]
     assert not len(readings_until(columns(later), 1.0))
 

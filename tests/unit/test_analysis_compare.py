@@ -380,7 +380,8 @@ class TestPredictions:
         assert (
             self.table(PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where))["reproduction"][1] == "not reproduced"
         )
-        # 47.8125 ms is the greatest: 48 may be that where it is known to half of 0.375, and to no less.
+        # 47.8125 ms is the maximum: 48 may be that value if it is known to half of 0.375, but not if it is known more
+        # precisely.
         for resolution, text in ((0.5, "as predicted"), (0.375, "as predicted"), (0.374, "not reproduced")):
             figure = PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
             assert self.table(figure)["reproduction"][1] == text
@@ -453,7 +454,7 @@ class TestPredictions:
             "-": ("", "informative"),
         }
         rows = [(1.0, *became[kind]) for kind in kinds]
-        # What is not published does not count.
+        # Unpublished values do not count.
         rows += [(math.nan, *each) for each in became.values()]
         assert (
             comparing.reproduction_sentence(pd.DataFrame(rows, columns=["published", "reproduction", "verdict"]))

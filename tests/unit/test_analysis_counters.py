@@ -149,7 +149,7 @@ class TestClasses:
         found = self.figures("A")
         assert found["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert found["class.dropped"] == pytest.approx(10 * 1514 * 8)
-        # What stays in the queue has not passed: ten packets more at the end of the six seconds.
+        # Queued packets have not passed: ten packets more at the end of the six seconds.
         assert found["class.passed"] == pytest.approx((30 - 10 / 6) * 1514 * 8)
         assert found["class.share"] == pytest.approx((30 - 10 / 6) / (30 - 10 / 6 + 70))
         assert found["class.drops"] == 11 * 10

@@ -149,7 +149,7 @@ class TestPlaces:
         assert self.drops((-1.0, 5), (9.0, 12)) == 7
         assert "read only once" in str(self.drops((9.0, 12)))
         assert "decreased" in str(self.drops((-1.0, 12), (9.0, 5)))
-        # Neither is a reading that lacks the counter taken for the one before it.
+        # A reading that lacks the counter does not take the value of the previous one.
         assert isinstance(self.drops((-1.0, 5), (8.0, 12), (9.0, None)), Missing)
 
 
@@ -168,7 +168,7 @@ def test_losses_and_jitters_missing_from_a_tool_have_reasons() -> None:
     assert (whole["datagrams.lost"], whole["datagrams.loss"], whole["datagrams.jitter"]) == (4, 0.2, 1.5)
     found = dict(goodput_figures(columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10)]))))
     assert all(isinstance(found[f"datagrams.{name}"], Missing) for name in ("lost", "loss", "jitter"))
-    # A stream of which nothing arrived has no jitter, and lacks none.
+    # A stream without received packets has no jitter, and none is missing.
     found = dict(goodput_figures(columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10, lost=10)]))))
     assert (found["datagrams.lost"], found["datagrams.jitter"]) == (11, 0.5)
 

@@ -135,11 +135,11 @@ def test_rates_of_queues_between_readings() -> None:
     times = (0.0, 2.0, 4.0, 5.0, 7.0)
     used = [(at, PORT, 1, 1, int(at * 10), 0) for at in times]
     unused = [(at, PORT, 2, 1, 0, 0) for at in times]
-    # No drops are reported for the other threshold; a frame was dropped at all.
+    # No drops are reported for the other threshold, although a frame was dropped.
     partly = [(at, PORT, 3, 1, 0, int(at > 6)) for at in times]
     untold = [(at, PORT, 3, 2, 0, None) for at in times]
     found = queue_rates(counted_queue(*used, *unused, *partly, *untold), "SW", PORT)
-    # Half the usual time after another reading is too soon.
+    # Half the usual time after another reading is too early.
     assert [tuple(row) for row in found.itertuples()] == [
         (number, *row)
         for number, row in enumerate(

@@ -80,7 +80,7 @@ class TestPackets:
         }
 
     def test_flows_of_ipv6_are_named_with_brackets(self) -> None:
-        # Halves with and without the highest bit, which a signed number has as its sign.
+        # Halves with and without the highest bit, the sign of a signed number.
         high, low = 0x20010DB8_00100000, 0xFFFFFFFF_FFFFFFFE - (1 << 64)
         packets = packet_batch(
             time_ns=packet_field(0, 1),
@@ -132,7 +132,7 @@ class TestSeries:
         assert list(throughput.columns) == ["all", "stream 1", "stream 2", "stream 3", "stream 4"]
         rest = throughput["all"] - throughput.drop(columns="all").sum(axis=1)
         assert (rest >= -1e-6).all()
-        # What remains is the tool's control connection.
+        # The rest is the tool's control connection.
         assert 0 < rest.sum() < 0.02 * throughput["all"].sum()
 
     def test_frames_contain_the_payload_counted_by_the_tool(
@@ -141,7 +141,7 @@ class TestSeries:
         octets = throughput.drop(columns="all").sum() * series.BIN_S / 8
         goodput = policed_tables["flows"].set_index("stream")["bytes"]
         for stream, payload in goodput.items():
-            # 66 bytes of headers for each 1448 bytes of payload; the last segments may come after the tool's end.
+            # 66 bytes of headers for each 1448 bytes of payload; the last segments may arrive after the tool's end.
             assert octets[f"stream {stream}"] == pytest.approx(payload * 1514 / 1448, rel=0.12)
             assert octets[f"stream {stream}"] > payload
 

@@ -51,7 +51,7 @@ REFUSED = {
 
 
 def test_refusal_is_quoted_from_the_router() -> None:
-    # on the screen the caret stands under the word; the message lacks the prompt before the line
+    # on the screen the caret is below the word; the message lacks the prompt before the line
     assert failure_message(REFUSED) == "\n".join(
         ["police bogus 1", "       ^", "% Invalid input detected at '^' marker."]
     )
@@ -189,7 +189,7 @@ def test_session_starts_ansible_without_paramiko() -> None:
     assert "ansible.cli" in imported and "paramiko.transport" not in imported
 
 
-# The connection helper, against what the installed Ansible itself makes of the same input.
+# The connection helper, compared with the result of the installed Ansible for the same input.
 
 
 def tagged_value(value: Any) -> Any:
@@ -205,7 +205,7 @@ def context(port: int) -> bytes:
     play = PlayContext()
     play.remote_addr, play.port, play.remote_user = tagged_value("127.0.0.1"), tagged_value(port), tagged_value("lab")
     play.connection = tagged_value("ansible.netcommon.network_cli")
-    # until ansible-core 2.19 it was called so
+    # the name until ansible-core 2.19
     attributes = play.serialize() if hasattr(play, "serialize") else play.dump_attrs()
     return pickle.dumps(attributes)
 
@@ -422,7 +422,7 @@ def test_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path) -
 def test_playbooks_require_a_supported_ansible(playbook: str) -> None:
     for play in yaml.safe_load((shipped_path("playbooks") / playbook).read_text()):
         first = play["tasks"][0]
-        if play["hosts"] != "ios:engine_router":  # the session's second play: its first has asked
+        if play["hosts"] != "ios:engine_router":  # the session's second play: the first one has requested the facts
             (asked,) = yaml.safe_load((shipped_path("playbooks") / first["ansible.builtin.import_tasks"]).read_text())
             assert "2.19" in asked["ansible.builtin.assert"]["that"]
 
@@ -473,7 +473,7 @@ def test_playbook_run_by_hand_saves_configurations_privately(tmp_path: Path, the
         printed += run_playbook_by_hand("verify.yml", inventory, ios_intended_folder=str(tmp_path))
     assert "interface FastEthernet0/0\n" in kept.read_text()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    # A folder that is there may be for others as well.
+    # An existing folder may have other users.
     assert stat.S_IMODE(before.stat().st_mode) == (0o755 if there else 0o700)
     assert "ok: [R1] => " in printed and "FastEthernet0/0" not in printed
 

@@ -51,7 +51,7 @@ def test_reassembly_counts_bytes_once_and_in_order() -> None:
     assert (gap.payload_bytes, gap.bytes_until(0), gap.bytes_until(1), gap.bytes_until(2)) == (30, 10, 10, 30)
     behind_the_first = arrived_bytes((110, 10), (100, 10))
     assert (behind_the_first.bytes_until(0), behind_the_first.bytes_until(1)) == (0, 20)
-    # An acknowledgement has no payload, and of a packet that was not kept whole none is known.
+    # An acknowledgement has no payload, and that of a truncated packet is unknown.
     assert arrived_bytes((100, 0), (-1, -1), (100, 10)).payload_bytes == 10
     assert (
         arrived_bytes((0, 10), (0, 10), tcp=False).payload_bytes,
@@ -127,7 +127,7 @@ def test_mismatch_with_arrivals_names_the_tool() -> None:
 
 def test_packets_near_the_end_may_be_uncounted() -> None:
     later = one_segment_per_second(14, source_port=40000)
-    # Ten seconds after its first packet ten segments had come, and an eleventh did.
+    # Ten segments arrived in the first ten seconds, and then an eleventh.
     assert held_bytes(report(), [later], (40000, 10_000)) == held_bytes(report(), [later], (40000, 14_000)) == []
     assert held_bytes(report(), [later], (40000, 9_999)) != []
     assert held_bytes(report(last_s=1.5), [later], (40000, 9_000)) == []

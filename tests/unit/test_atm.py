@@ -237,7 +237,7 @@ def test_end_without_an_address_uses_the_configured_circuit() -> None:
 @pytest.mark.parametrize(
     ("framing", "ip_bytes", "counted", "line"),
     [
-        # As the tests of crates/qos-core/src/wire/framing.rs have it.
+        # The same values as in the tests of crates/qos-core/src/wire/framing.rs.
         ("ethernet", 40, 54, 84),
         ("ppp", 40, 44, 47),
         ("pppoe", 1492, 1514, 1538),

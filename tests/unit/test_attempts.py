@@ -252,7 +252,7 @@ class TestJobs:
         overheads = datetime.now(UTC)
         assert "a router or a sender was late" in jobs.learn(cell_record(0.4, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 6
-        # Late cells that ran in parallel say nothing about six labs.
+        # Late cells that ran in parallel prove nothing about six labs.
         assert jobs.learn(cell_record(0.4, late=True, began=overheads), experiment) == ""  # type: ignore[arg-type]
         assert jobs.labs == 6
         jobs.learn(cell_record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]
@@ -285,7 +285,7 @@ class TestJobs:
         after = datetime.now(UTC)
         assert "3 to 4 labs" in jobs.learn(cell_record(0.1, began=after), experiment)  # type: ignore[arg-type]
         assert jobs.learn(cell_record(0.1, began=after), experiment) == "" and jobs.labs == 4  # type: ignore[arg-type]
-        # Fewer it may say at once.
+        # It may report fewer at once.
         jobs.learn(cell_record(3.0, began=after), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 

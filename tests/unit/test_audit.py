@@ -49,7 +49,7 @@ def test_failed_check_outranks_a_skipped_one(
     assert audit.main([]) == 2
     assert capsys.readouterr().out.startswith("a: passed\nb: NOT RUN: the database is unreachable (")
     assert audit.main(["--offline"]) == 0
-    # A word of the network in what a look without a database says is no excuse.
+    # A network error in the output of a check without a database is no excuse.
     looks.append(audit.AuditCheck("c", program(1, f"GPL-3.0 is not allowed\n{UNREACHED[0]}")))
     assert audit.main(["--offline"]) == 1
     assert "c: FAILED\nGPL-3.0 is not allowed" in capsys.readouterr().out

@@ -142,7 +142,7 @@ class TestAverages:
 
     def test_median_over_repeated_groups_has_an_interval(self) -> None:
         found = average([[1.0, 2.0, 3.0], [10.0], [4.0, 6.0, 8.0]], statistic="median")
-        # Of the middle group: Student's t of two degrees of freedom times the standard error of its median.
+        # Of the middle group: Student's t with two degrees of freedom, times the standard error of its median.
         half = 4.302653 * (4 * math.pi / 2 / 3.47) ** 0.5
         assert (found.value, found.low, found.high) == pytest.approx((6, 6 - half, 6 + half), rel=1e-5)
 
@@ -276,7 +276,7 @@ class TestLeast:
     def test_smallest_equivalent_parameter_is_the_result(self) -> None:
         found = averages_table([over_minimum_size()], *static_burst_sizes())
         assert list(found["each"]) == ["rtt = 10 ms", "rtt = 50 ms", "rtt = 90 ms"]
-        # 6 kB are within a hundredth of 0.95, 24 kB of 0.97, since 8 kB are not; of 90 ms nothing is known.
+        # 6 kB are within 1 % of 0.95, 24 kB of 0.97, but 8 kB are not; nothing is known about 90 ms.
         assert list(found["value"])[:2] == [2.0, 0.5] and pd.isna(found["value"].iloc[2])
         assert list(found["verdict"]) == ["outside", "outside", "outside"]
         assert set(found["unit"]) == {"ratio"} and set(found["metric"]) == {"police.bucket.late / least bucket of size"}
@@ -376,7 +376,7 @@ def test_pair_can_require_all_cells() -> None:
         ([0.25], [1.0], -0.75, "second"),
         ([0.0], [0.0], 0.0, "equal"),
         ([0.1], [0.0], math.inf, "first"),
-        # Of one that was not repeated nobody knows how sure it is.
+        # The uncertainty of a value that was not repeated is unknown.
         ([1.75, 1.75], [1.0], 0.75, "first"),
         ([1.75], [1.0, 1.0], 0.75, "first"),
         ([math.inf, math.inf], [1.0, 1.0], math.inf, "first"),
@@ -395,7 +395,7 @@ def test_winner_of_a_pair_is_found(first: list[float], second: list[float], shar
     ("first", "second", "winner"),
     [
         ([1.2, 1.2], [1.1, 1.1], "first"),
-        # Zero is in the interval: in it, at its upper end, at its lower end.
+        # Zero inside the interval, at its upper end, and at its lower end.
         ([1.0, 1.4], [0.9, 1.3], "equal"),
         ([1.0, 1.2], [1.2, 1.4], "equal"),
         ([1.2, 1.4], [1.0, 1.2], "equal"),

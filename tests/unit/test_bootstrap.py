@@ -37,7 +37,7 @@ __all__ = ["clone", "fresh", "quick_venv_python"]
 
 def test_second_start_reuses_the_first_setup(fresh: Path, quick_venv_python: Path) -> None:
     clone = fresh
-    # The real environment with pip takes seconds: in the long level.
+    # The real environment with pip takes seconds, so it belongs to the long level.
     python = {} if run_all_cases() else {"PATH": path_with(quick_venv_python)}
     first = start(clone, "list", "--json", **python)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 list --json\n"), first.stderr
@@ -90,7 +90,7 @@ def test_incomplete_environment_is_rebuilt(clone: Path, quick_venv_python: Path)
         python.symlink_to("/usr/bin/python3.gone")
         again = start(clone, PATH=path_with(quick_venv_python))
         assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
-    # Broken off while packages were being installed: the environment has no word of where it is.
+    # Interrupted while packages were being installed: the environment has no record of its location.
     (clone / ".venv/place").unlink()
     assert start(clone).stdout == "qoslab 1\n"
     assert [call.split()[0] for call in calls(clone)].count("venv") == 3
@@ -229,7 +229,7 @@ def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
         (("report", "that"), ()),
         (("run", "it.yml"), ()),
         (("lab", "up"), ()),
-        (("doctor",), PROGRAMS),  # of sources that have changed, below
+        (("doctor",), PROGRAMS),  # of changed sources, below
     ):
         before = len(calls(clone))
         if words == ("doctor",):
@@ -241,7 +241,7 @@ def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
         assert len(asked) == (1 if built else 0), words
         for call in asked:
             assert [word[6:] for word in call if word.startswith("--bin=")] == list(built)
-            # What a crate is compiled with depends on who else is chosen.
+            # The features of a crate depend on the other selected crates.
             assert [word[10:] for word in call if word.startswith("--package=")] == list(PROGRAMS)
         missing = [name for name in built if not (clone / "target/release" / name).exists()]
         assert not missing
@@ -262,7 +262,7 @@ def test_failed_build_ends_parallel_steps(clone: Path) -> None:
     failed = start(clone, "notebook", STUB_SAYS="error: no space left on device", **cargo)
     assert failed.returncode == 2 and "no space left" in failed.stderr
     number = clone.parent / "calls.cargo"
-    if number.exists():  # it may have been ended before it began
+    if number.exists():  # it may have ended before it began
         wait_until(lambda: not is_alive(int(number.read_text())), "the build has ended")
 
 
@@ -353,7 +353,7 @@ def test_code_and_settings_of_the_current_folder_are_ignored(fresh: Path, quick_
     (hostile / "uv.toml").write_text("[pip]\nverify-hashes = false\n")
     (hostile / "pyproject.toml").write_text("[tool.uv.pip]\nverify-hashes = false\n")
     (hostile / "rust-toolchain.toml").write_text("[toolchain]\nchannel = 'not there'\n")
-    (fresh.parent / "a").mkdir()  # `cd a clone` would go there
+    (fresh.parent / "a").mkdir()  # `cd "a clone"` would go there
     settings = {
         "PATH": f".::{hostile.name}:bin:{path_with(quick_venv_python)}",
         "CDPATH": str(hostile),
@@ -392,7 +392,7 @@ def test_empty_entries_of_pythonpath_do_not_name_the_current_folder(
 
 def test_sudo_does_not_set_up_a_clone_of_another_user(clone: Path) -> None:
     if os.geteuid() != 0:
-        # Only root is taken for somebody who came by sudo.
+        # Only root can have come by sudo.
         assert start(clone, SUDO_UID="1000").returncode == 0
         return
     for each in (clone, *clone.rglob("*")):

@@ -202,7 +202,7 @@ def test_packages_need_confirmation_on_a_terminal(
     clone: Path, bare_machine: dict[str, str], words: list[str], answer: str, installs: bool
 ) -> None:
     status, text = run_at_terminal(clone, answer, *words, **{**bare_machine, "DEBIAN_FRONTEND": ""})
-    # What the test's apt-get installs is still missing afterwards.
+    # The package that the test's apt-get installs is still missing afterwards.
     assert status == 2
     assert (b"install with apt-get: " in text) == (not words)
     assert any("install -y" in call and "iperf3" in call for call in calls(clone)) == installs

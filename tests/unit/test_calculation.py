@@ -235,7 +235,7 @@ def check_differing_arms() -> None:
     table, summaries = cells(*rows)
     found = measured_figures.measured_figure(table, "a/b", "goodput.sum", planned=measured_figures.Planned(summaries))
     assert found.counted == 0 and "0 of 2 pairs" in found.missing
-    # Cells of which a run has no row are planned all the same.
+    # Cells without a row in the run are planned too.
     found = measured_figures.measured_figure(
         table[table["valid"]], "a/b", "goodput.sum", planned=measured_figures.Planned(summaries)
     )

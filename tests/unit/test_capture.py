@@ -143,7 +143,7 @@ class TestFilters:
         assert filter_problem("tcp and and udp") is None
 
     def test_compiled_filters_end_with_a_return_instruction(self) -> None:
-        # jeq of the ether type with IPv6's is in what libpcap makes of "udp"; the last instruction returns.
+        # libpcap's program for "udp" contains a jeq with the EtherType of IPv6; the last instruction returns.
         program = filter_program("udp")
         assert (21, 0x86DD) in {(code, operand) for code, _, _, operand in program}
         assert program[-1] == (6, 0, 0, 0) and (6, 0, 0, 262144) in program

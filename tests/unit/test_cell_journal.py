@@ -93,7 +93,7 @@ def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell:
         f"the last counters of R1 were taken {4 - last:.1f} s before the end of the traffic, expected at most 1 s"
     )
     assert early_reading(cell) == [reported]
-    # It was over before its time.
+    # It ended early.
     end_after(cell, last + 0.9)
     assert early_reading(cell) == []
     end_after(cell, 5.0)
@@ -159,7 +159,7 @@ def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[
     ],
 )
 def test_saved_configuration_lines_have_no_secrets(cell: Cell, command: str) -> None:
-    # A parser that knows the command may have the secret alone, without a word that identifies it.
+    # A parser that knows the command may return only the secret, without a word that identifies it.
     raw, data = observed(cell, command, PRINTED, {"snmp": {"community": "PLANTED"}})
     assert raw == WITHOUT
     assert data == {"unparsed": "a configuration, with its secrets removed"}

@@ -74,7 +74,7 @@ def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert found == write_files(content, 2**21)
-    # A piece that was read, and the next.
+    # A piece that was read, and the next one.
     assert most < len(content) / 4
 
 
@@ -103,7 +103,7 @@ def test_sealed_text_begins_with_its_digest() -> None:
     content = add_seal(text)
     assert content == b'{\n  "seal": "' + digest + b'",\n  "a": 1\n}\n'
     assert split_seal(content) == (text, True)
-    # Anything else behind the seal is not what it speaks for.
+    # Anything else after the seal is not covered by it.
     assert split_seal(content.replace(b'"a": 1', b'"a": 2')) == (b'{\n  "a": 2\n}\n', False)
     assert split_seal(content + b" ") == (text + b" ", False)
 

@@ -175,7 +175,7 @@ def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
     (summary,) = fake.cells.summaries()
     assert not summary.valid and len(summary.earlier) == 1
     assert "the worker process that ran it ended by" in summary.reasons[0]
-    # Another call goes on where this one was: the cell is still missing.
+    # Another call continues at this point: the cell is still missing.
     assert [cell.name for cell in fake.cells.unfinished_cells] == [fake.plan.cells[0].name]
 
 

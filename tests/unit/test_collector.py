@@ -50,7 +50,7 @@ warm.join()
 @pytest.mark.long
 @pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
 def test_request_during_imports_waits(after_s: str) -> None:
-    # Unicon's plugins import Genie: threads that begin at different ends lock each other out.
+    # Unicon's plugins import Genie: threads that begin with different modules would deadlock.
     output = subprocess.run(
         [sys.executable, "-c", DURING_IMPORTS, after_s], capture_output=True, text=True, check=False
     )
@@ -66,7 +66,7 @@ def test_collector_reports_a_missing_router(collector: CollectorProcess) -> None
     routers = {"R1": IosAccess("127.0.0.1", "lab", "secret", 1)}
     with pytest.raises(DeviceError, match=r"R1 cannot be reached: .*refused"):
         collector.connect(routers)
-    # without waiting, the first command says it
+    # without a wait, the first command reports it
     collector.connect(routers, wait=False)
     with pytest.raises(DeviceError, match="R1 cannot be reached"):
         collector.observe("R1", "show clock")

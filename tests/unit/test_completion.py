@@ -38,7 +38,7 @@ def test_local_and_shipped_experiments_are_completed(tmp_path: Path, monkeypatch
     (tmp_path / "experiments" / "polka.yml").touch()
     assert offered_completions("run", "pol") == ["polka", "policing-vs-shaping"]
     assert offered_completions("validate", "srr") == ["srr-3750"]
-    assert offered_completions("run", "./x") == ["./x"]  # a file, which the shell looks for itself
+    assert offered_completions("run", "./x") == ["./x"]  # a file, which the shell completes itself
 
 
 def test_arms_of_the_experiment_are_completed() -> None:
@@ -147,7 +147,7 @@ class BashTerminal:
         self._type('bind "set show-all-if-ambiguous on"; bind "set enable-bracketed-paste off"\n')
         self._type("""bind -x '"\\C-g": printf "\\n<%s>\\n" "$READLINE_LINE"'\n""")
         self._type('eval "$(_QOSLAB_COMPLETE=bash_source qoslab)"; echo "<"rea"dy>"\n')
-        # Before that it is the terminal that takes in what is typed.
+        # Before that, the terminal receives the typed characters.
         self._until("<ready>\r\n@ ")
         self._shown = ""
 

@@ -435,7 +435,8 @@ def test_any_accepted_spelling_passes_verification(data: DataObject) -> None:
     clutter = "".join(data.draw(st.lists(st.sampled_from(CLUTTER))))
     running = render(router).replace("!\nhostname", f"!\n{clutter}hostname")
     assert configuration_differences(asked, running) == []
-    # As a router prints that fills in what was left out. The burst of 4 ms of a slow shaper is less than one may type.
+    # As in the output of a router that fills in omitted values. The 4 ms burst of a slow shaper is less than the
+    # minimum that can be typed.
     printed = render(fill_in_defaults(router))
     try:
         parse_config(printed, router.hardware)

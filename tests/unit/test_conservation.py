@@ -89,7 +89,7 @@ def find_differences(
 
 def test_received_packets_are_sent_or_dropped() -> None:
     assert find_differences(counted_interface()) == []
-    # A few that devices say by themselves.
+    # A few packets that devices send by themselves.
     assert find_differences(counted_interface(**{WAN: {"output_packets": 3030}})) == []
 
 
@@ -106,7 +106,7 @@ def test_unaccounted_packets_are_reported() -> None:
 @pytest.mark.parametrize(
     ("of_port", "drops"),
     [
-        # An interface that counts what its policy drops, one that does not, and one that leaves out the policer.
+        # An interface that counts the drops of its policy, one that does not, and one that omits the policer.
         (1000, {"tail": 600, "police": 400}),
         (0, {"tail": 600, "police": 400}),
         (600, {"tail": 600, "police": 400}),
@@ -239,7 +239,7 @@ def test_nic_with_segmentation_offload_among_two_is_ignored() -> None:
 
 
 def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
-    # A probe a second for ten minutes, and spanning tree and keepalives of a switch and a router.
+    # A probe per second for ten minutes, and spanning tree and keepalives of a switch and a router.
     probes, length_s = 600, 600
     text = length_s // 2 + length_s // 10
 
@@ -253,7 +253,7 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     assert of(text, ("R1",)) == []
     assert len(of(text, ())) == 2, "a virtual router says nothing"
     on_link, in_router = round(PACKETS + BY_ITSELF * length_s), round(PACKETS + 2 * BY_ITSELF * length_s)
-    # With half a per cent of what is counted.
+    # With half a per cent of the counted packets.
     assert of(on_link, ("R1",)) == []
     (reported,) = of(on_link + 10, ("R1",))
     assert f"client sent {probes} packets on eth0" in reported and "the two may differ by at most 606" in reported
@@ -355,7 +355,7 @@ class TestCell:
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
         configuration = cell.configuration(f"R1.{file}")
         configuration.write_text(f"interface {WAN}\n ip access-group 101 in\n{line}")
-        # The data plane's counters have what an access list denies.
+        # The data plane's counters include packets denied by an access list.
         assert len(self.reported(cell)) == 1
         configuration.write_text(f"interface {WAN}\n rate-limit output 8000 1500 2000 conform-action transmit\n{line}")
         assert self.reported(cell) == []

@@ -80,7 +80,7 @@ class Crate:
         for match in USE.finditer(text):
             for branch in use_branches(match[2]):
                 path = self._absolute(module, branch)
-                # `use super::*` in a module of tests is of the file itself.
+                # `use super::*` in a module of tests refers to the same file.
                 if path is not None and not (branch == ("super", "*") and match[0].startswith((" ", "\n "))):
                     yield match[1] is not None, path
         for match in INLINE.finditer(USE.sub("", text)):

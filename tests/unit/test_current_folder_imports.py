@@ -83,7 +83,7 @@ def test_notebook_imports_no_planted_module(malicious_folder: Path, monkeypatch:
         "jupyterlab", str(malicious_folder / "analysis/policing-vs-shaping.ipynb")
     )
     assert folder.samefile(sys.prefix), "there are no configuration files of Jupyter but the environment's own"
-    # As Jupyter starts it, in a folder with what is planted.
+    # As Jupyter starts it, in a folder with planted modules.
     kernel = [sys.executable, "-m", "ipykernel_launcher", "--version"]
     subprocess.run(kernel, env=environment, check=True, capture_output=True)
 

@@ -92,7 +92,7 @@ def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixt
     status, output = verify_run(run, capsys)
     assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
     assert RunFolder(run).open().damaged == {}
-    # A report, which is computed from what was written, damages nothing.
+    # A report, which is computed from the written files, damages nothing.
     before = {path: compute_seal(path) for path in cell_file_names(run)}
     assert main(["report", str(run)]) == status_of(run) in (0, 1)
     assert {path: compute_seal(path) for path in cell_file_names(run)} == before
@@ -161,7 +161,7 @@ def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.Capt
     ("damage", "name"),
     [
         *itertools.product((cut_file, empty_file, flip_byte), ("manifest.json", "run.json", "experiment.yml")),
-        # A table says nothing of its content, and is computed again with each report.
+        # The content of a table does not matter, because each report computes it again.
         *((damage, "tables/metrics.parquet") for damage in (cut_file, empty_file)),
     ],
 )
@@ -172,7 +172,7 @@ def test_damage_outside_the_cells_is_reported(
     status, output = verify_run(run, capsys)
     assert status == 3
     assert re.search(rf"^{re.escape(name)}: ", output, re.MULTILINE), output
-    # Figures are computed from the cells, and from what the manifest says of them.
+    # Values are computed from the cells, and from the manifest's description of them.
     assert (main(["report", str(run)]) == 3) == (name == "manifest.json")
 
 
@@ -184,7 +184,7 @@ def test_flipped_byte_of_a_table_causes_no_traceback(run: Path, name: str) -> No
     path = run / "tables" / f"{name}.parquet"
     content = path.read_bytes()
     unreadable = 0
-    # What the table is said to be stands at its end.
+    # The schema of the table is at its end.
     some, step = every_nth(3), len(content) // 60 + 1
     for place in {*range(0, len(content), some * step), *range(len(content) - 40, len(content), some)}:
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x80]) + content[place + 1 :])
@@ -261,7 +261,7 @@ def test_resume_measures_damaged_cells_again(
     assert cell.folder == f"{CELL}.2" and cell.valid
     assert [attempt.folder for attempt in cell.earlier] == [CELL]
     assert "counters/R1.jsonl: " in cell.earlier[0].reasons[0]
-    # What does not count is kept as it is found; it stays damaged.
+    # A file that does not count stays as it was found, damaged.
     status, output = verify_run(run, capsys)
     assert status == 3 and f"{CELL}/counters/R1.jsonl: " in output
 

@@ -67,7 +67,7 @@ def test_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
         ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no random variation"),
         ({"equals": 0}, "class.drops", "packets", 3, 0, "no random variation"),
         ({"at_most": 5}, "class.drops", "packets", 3, 1, "one packet"),
-        # What a figure is counted in is no less than what it may differ by.
+        # The resolution of a value is no finer than its allowed difference.
         ({"between": [0, 2]}, "class.drops", "packets", 5, 1, "half the window"),
         ({"between": [0, 0.2]}, "class.drops", "packets", 0.5, 1, "one packet"),
         ({"between": [0, 20]}, "class.drops", "packets", 50, 10, "half the window"),
@@ -112,19 +112,19 @@ def test_lab_beyond_the_margin_differs(sign: int) -> None:
         return agreement([sign * each for each in FIVE], [sign * each for each in second], difference, margin).word
 
     assert reported(sign * 10, 5, 11, 12, 13, 14, 15) == DIFFERENT
-    # All are beyond it, and the figures are not: those are no medians.
+    # All results are beyond it, but the values are not, because these are not medians.
     assert reported(sign * 5, 5, 11, 12, 13, 14, 15) == OPEN
-    # The figures are beyond it, and not enough of the values.
+    # The values are beyond it, but not enough of the results.
     assert reported(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
 
 
 def test_probability_equals_that_of_the_rank_test() -> None:
     from scipy.stats import mannwhitneyu
 
-    # Of 252 orders of five and five values there is one at which all of these are below all of those.
+    # In one of 252 orders of five and five values, all of these are below all of those.
     shifted = [each + 0.1 for each in FIVE]
     assert agreement(FIVE, shifted, 0.1, 100.0).p_value == pytest.approx(1 / 252, rel=1e-12)
-    # The greater of two: of those nearer to one end of the margin.
+    # The greater of two p-values: that of the values near one end of the margin.
     for second in (shifted, [each + 3 for each in FIVE]):
         ends = [mannwhitneyu(np.array(second) + 4, FIVE, alternative="greater", method="exact").pvalue]
         ends += [mannwhitneyu(np.array(second) - 4, FIVE, alternative="less", method="exact").pvalue]

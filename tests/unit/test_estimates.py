@@ -16,13 +16,13 @@ from qoslab.analysis.missing import Missing
     [
         ([11.0], 11, 0),
         ([10.0, 12.0], 11, 1),
-        # Of six the least and the greatest: 1 of 32 cases is outside.
+        # Of six values the least and the greatest: 1 of 32 cases is outside.
         ([10, 10, 10, 10, 11, 13], 10, 3),
-        # Of nine the second on either side: 20 of 512.
+        # Of nine values the second on either side: 20 of 512.
         ([1, 2, 3, 4, 5, 6, 7, 8, 100], 5, 3),
-        # Of seventeen the fifth: 6429 of 131072, where 131072/20 are 6553.6.
+        # Of seventeen values the fifth: 6429 of 131072; 131072/20 are 6553.6.
         (range(1, 18), 9, 4),
-        # Of sixty the 22nd.
+        # Of sixty values the 22nd.
         (range(1, 61), 30.5, 8.5),
     ],
 )
@@ -47,16 +47,16 @@ def test_median_error_covers_95_percent_of_cases(count: int) -> None:
 @pytest.mark.parametrize(
     ("packets", "size", "passed", "value", "error"),
     [
-        # Packets have 34 to 1514 bytes. Six that were dropped had 204 at least, four that passed 136.
+        # Packets have 34 to 1514 bytes. Six dropped packets had at least 204 bytes, four passed ones at least 136.
         (10, 5000, 4, 2000, 4796 - 2000),
-        # Of ten large ones nine were dropped, of at most 1514 each.
+        # Nine of ten large packets were dropped, of at most 1514 bytes each.
         (10, 15_000, 1, 1500, 1500 - (15_000 - 9 * 1514)),
-        # Two more went on than came: they had 68 at least and 3028 at most.
+        # Two more packets left than arrived: they had at least 68 and at most 3028 bytes.
         (10, 5000, 12, 6000, 8028 - 6000),
         (10, 5000, 10, 5000, 0),
-        # Nothing says how large these were.
+        # Their sizes are unknown.
         (0, 0, 10, 10 * (34 + 1514) / 2, 10 * (1514 - 34) / 2),
-        # Of counters that do not agree the ends are exchanged: five of them had 170 at least, more than came.
+        # The ends are exchanged for counters that do not agree: five packets had at least 170 bytes, more than arrived.
         (5, 100, 5, 100, 70),
     ],
 )
@@ -76,7 +76,7 @@ def test_value_with_a_large_error_is_omitted() -> None:
     assert value_if_precise(Estimate(100, 6), lambda: "R1 A") == Missing(
         "R1 A: the readings only show a value between 94 and 106"
     )
-    # There is no less than nothing.
+    # Nothing is less than zero.
     assert value_if_precise(Estimate(10, 20), lambda: "R1 A") == Missing(
         "R1 A: the readings only show a value between 0 and 30"
     )

@@ -134,7 +134,7 @@ def test_export_to_flent_can_be_imported(export_request: ExportRequest, tmp_path
     assert len(back.rows["flows"]) == 4
     flows = tables.read_table(export_request.folder, "flows")
     sent = flows[flows["cell"] == "policed/1"]["goodput_bps"].sum()
-    # At the steps of a second of a test of four: the ends of the series are left out.
+    # At the seconds of a four-second test, without the ends of the series.
     assert sum(float(str(row["goodput_bps"])) for row in back.rows["flows"]) == pytest.approx(sent, rel=0.15)
 
 
@@ -164,11 +164,11 @@ def test_ro_crate_is_a_run_and_its_damage_is_detected(export_request: ExportRequ
         if path.is_file()
     }
     assert {unquote(part) for part in parts} == files - {"ro-crate-metadata.json"} and parts <= graph.keys()
-    # Identifiers are URIs, in which nothing has another meaning.
+    # Identifiers are URIs, in which no character has another meaning.
     assert "my%20notes%3A%20100%20%25%20%C3%A4%3F%23.txt" in parts
     assert {each["@id"] for each in graph["#run"]["instrument"]} <= graph.keys()
     unpacked = RunFolder(tmp_path / "unpacked")
-    # The made-up run has no run.json; else nothing is missing.
+    # The artificial run has no run.json; nothing else is missing.
     assert [damage.partition(":")[2] for damage in verify(unpacked).damage] == [" found no run.json, expected a run"]
     (tmp_path / "unpacked" / "comparison.csv").write_text("nothing\n")
     reported = verify(unpacked).damage
@@ -179,7 +179,7 @@ def test_ro_crate_is_a_run_and_its_damage_is_detected(export_request: ExportRequ
         (tmp_path / "unpacked" / added).parent.mkdir(exist_ok=True)
         (tmp_path / "unpacked" / added).write_text("nobody's\n")
     named = [each for each in verify(unpacked).damage if "is not in ro-crate-metadata.json" in each]
-    # A report may be made of it once it is unpacked.
+    # A report can be computed from it once it is unpacked.
     assert [each.split()[0] for each in named] == ["extra.txt", "restore/extra.txt"]
 
 

@@ -140,7 +140,7 @@ def test_access_list_of_the_interface_drops_with_its_entry() -> None:
     assert texts(found, "access_list") == ["ip access-group FILTER in", "deny udp any any eq 69"]
     implicit = traced_text(EDGE, "gre 10.0.0.1 > 10.9.0.2 200 B")
     assert "implicit deny" in steps(implicit, "access_list")[0]["text"]
-    # The same entry in a class does not filter: it only keeps the packet out of the class.
+    # The same entry in a class does not filter the packet; it only keeps it out of the class.
     classified = EDGE.replace(" ip access-group FILTER in\n", "")
     assert traced_text(classified, "udp 10.0.0.1:4000 > 10.9.0.2:69 200 B").result == "sent"
 

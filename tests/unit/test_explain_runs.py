@@ -178,7 +178,7 @@ def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(simulate
     subject = run_subject(simulated_cell, "R1", "run")
     came = find_arrival(subject, found)
     assert came is not None and came.interface == "FastEthernet0/0"
-    # The frame is on the line of 100 Mb/s: at most a full one before it, and itself.
+    # The frame waits on the 100 Mb/s line for at most one full frame, and then for itself.
     assert 0 <= came.time_ns - found.time_ns <= 2 * 123_040
     traced = trace_packet(ask_simulator(subject, packet, at_ns=came.time_ns - 1), "loaded")
     assert traced.classes["output"][0] == "class-default"

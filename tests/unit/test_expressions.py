@@ -66,7 +66,7 @@ def refusal_message(text: str) -> ExpressionError:
         ("count", 4),
         ("ratio", 0.1),
         ("queue", "fifo"),
-        # Sums and products of two of a kind, from left to right.
+        # Sums and products of two values of one kind, from left to right.
         ("7 - 2 - 1", 4),
         ("7 - 2 + 1", 6),
         ("24 / 4 / 2", 3),
@@ -78,7 +78,7 @@ def refusal_message(text: str) -> ExpressionError:
         ("link - pir", Rate(9 * 10**6)),
         ("pir - pir", Rate(0)),
         ("loss + 1 %", Percent(510_000)),
-        # A number times or under anything; a share of anything.
+        # A number times or divided by any value; a share of any value.
         ("pir * 3", Rate(3 * 10**6)),
         ("3 * pir", Rate(3 * 10**6)),
         ("3 * 2", 6),
@@ -98,13 +98,13 @@ def refusal_message(text: str) -> ExpressionError:
         ("link / pir", 10),
         ("pir / link", 0.1),
         ("50 % / 25 %", 2),
-        # Conversions are looser than products and sums, and tighter than comparisons.
+        # Conversions bind more weakly than products and sums, and more strongly than comparisons.
         ("rtt in ms", 50),
         ("1 s + rtt in ms", 1050),
         ("loss in %", 50),
         ("2048 B in KiB", 2),
         ("rtt in ms < 51", True),
-        # Comparisons, chained ones.
+        # Comparisons, also chained.
         ("pir < pir", False),
         ("pir <= pir", True),
         ("pir > pir", False),
@@ -141,7 +141,7 @@ def refusal_message(text: str) -> ExpressionError:
         ("not not not on", False),
         ("not 1 > 2", True),
         ("not off and off", False),
-        # Terms after the one that decides are not computed.
+        # Terms after the decisive one are not evaluated.
         ("on or 1 / 0", True),
         ("off and 1 / 0", False),
         # Functions.
@@ -354,7 +354,7 @@ def test_expression_has_at_most_five_hundred_words() -> None:
     longest = "not " + "1 < " * (WORD_LIMIT // 2 - 1) + "2"
     found = parse_expression(longest)
     assert found.words == WORD_LIMIT and found.evaluate({}) is True
-    # Of what comes after that nothing is read.
+    # Nothing after that is read.
     for text in (f"{longest} <", f"{longest} < §"):
         with pytest.raises(ExpressionError) as caught:
             parse_expression(text)
@@ -388,13 +388,13 @@ def test_each_expression_value_has_a_kind(value: Value, kind: object, name: str,
         ("1.5 kB", Size(1500)),
         ("50 µs", Duration(50_000)),
         ("28 %", Percent(280_000)),
-        # No unit, nor nearly one.
+        # Words that are not a unit, nor similar to one.
         ("10", "10"),
         (" cubic ", " cubic "),
         ("10 apples", "10 apples"),
         ("x 10 MB", "x 10 MB"),
         ("10 MB/s 2", "10 MB/s 2"),
-        # As long as a quantity may be, blanks around it aside.
+        # The maximum length of a quantity, without the blanks around it.
         (f" {1:0{LENGTH_LIMIT - 1}}B ", Size(1)),
         (f"{1:0{LENGTH_LIMIT}}B", f"{1:0{LENGTH_LIMIT}}B"),
         (5, 5),

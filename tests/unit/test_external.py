@@ -37,7 +37,7 @@ def test_lab_word_is_a_kind_and_other_text_a_path() -> None:
     named = [kind.name for kind in LABS.values() if not kind.has_place]
     assert [find_kind(name).name for name in named] == named
     (placed,) = (kind for kind in LABS.values() if kind.has_place)
-    # The name of such a kind is no word of `--lab`.
+    # The name of this kind is not a value of `--lab`.
     assert find_kind("inventory/mine.yml") is placed and find_kind(placed.name) is placed
 
 
@@ -82,7 +82,7 @@ def test_run_is_resumed_in_its_original_lab(inventory: Path, monkeypatch: pytest
         == CellChoice(lab=str(inventory)).merge_record(recorded).place
         == str(inventory)
     )
-    # The path is kept whole: from another folder it leads to the same lab.
+    # The absolute path is saved: from another folder it leads to the same lab.
     monkeypatch.chdir(inventory.parent)
     assert LabType().convert("./rack.yml", None, None) == str(inventory)
     other = inventory.with_name("other.yml")
@@ -115,7 +115,7 @@ def test_inventory_inside_a_run_folder_is_never_used(
         assert "run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each --set" in output
         assert f"qoslab run {recorded.file} --lab {inventory} --set 'duration=10 s' --resume " in output
     assert not list(tmp_path.rglob("PWNED"))
-    # The options given again are those of the run.
+    # The repeated options are those of the run.
     inventory.chmod(0o644)
     inventory.write_text(RACK)
     assert main(["run", str(EXPERIMENT), *asked, "--resume", "--dry-run"]) == ExitStatus.WITHIN

@@ -159,7 +159,7 @@ def test_failure_of_any_write_of_a_run_is_handled(
     made = disk_changes_of_run(monkeypatch)
     derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
     assert derived > 60, made
-    # Files are written in four steps: with odd distances the sample meets each step. All tables are written alike.
+    # A file is written in four steps: with odd distances the sample includes each step. All tables are written alike.
     numbers = [*range(1, derived, every_nth(13)), *range(derived, len(made), every_nth(479))]
     resumed = 0
     for position, number in enumerate(numbers):
@@ -179,7 +179,7 @@ def test_failure_of_any_write_of_a_run_is_handled(
                 resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
     assert resumed >= value_by_level(short=1, long=5)
-    # The last one says to those who watch that the run is over, and decides nothing.
+    # The last one informs viewers of the end of the run, and decides nothing.
     assert made[-1].endswith(PROGRESS)
     with monkeypatch.context() as patch:
         fail_disk_changes_from(patch, len(made))
@@ -251,7 +251,7 @@ class PowerLoss:
             case _File():
                 entry.kept = entry.content
             case _Folder():
-                # Neither removals nor writes of another program are reported to us.
+                # The test does not see removals and writes by another program.
                 there = {each.name: each for each in path.iterdir()}
                 entry.entries = {name: inner for name, inner in entry.entries.items() if name in there}
                 for name, each in there.items():
@@ -304,7 +304,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
         return change
 
     with monkeypatch.context() as patch:
-        # One sync after another, so that there is an order.
+        # One sync after another, so that the order is fixed.
         patch.setattr("qoslab.results.file_access.SYNCS", 1)
         for name in CHANGING:
             patch.setattr(Disk, name, watched(name, getattr(Disk, name)))
@@ -323,7 +323,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
         complete += bool(kept)
         if (run / "manifest.json").exists():
             assert kept and RunFolder(run).open().damaged == {}
-    # Once a cell is there, it stays.
+    # A cell that exists stays.
     assert complete > 50 // every_nth(23)
     capsys.readouterr()
     for state in states[30 // every_nth(23) :: len(states) // value_by_level(short=1, long=4)]:
@@ -392,7 +392,7 @@ def test_run_may_be_killed_at_any_write(
         found = verify(RunFolder(run))
         assert found.damage == [], state.name
         kept = read_raw(run)
-        # A cell has its record whole, or none; those without are named for what they are.
+        # A cell has a complete record or none; cells without a record are reported as such.
         assert kept in ({}, read_raw(complete_run)), state.name
         if number % resumed == 0:
             monkeypatch.chdir(state)

@@ -144,7 +144,7 @@ def test_text_output_of_iperf_is_read(file: str, flows: list[tuple[object, ...]]
     given = [tuple(row.get(key) for key in FLOW) for row in found.rows["flows"]]
     assert given == [(file + way, *rest) for way, *rest in flows]
     assert len(found.rows["intervals"]) == count
-    # Sums of what intervals have are those of the whole, as far as rounded figures are.
+    # Sums over intervals equal the total, as far as rounded values allow.
     whole, parts = (sum(int(str(row["bytes"])) for row in found.rows[name]) for name in ("flows", "intervals"))
     assert parts == pytest.approx(whole, rel=0.06) or found.name == "iperf3-udp.client"
 
@@ -153,7 +153,7 @@ def test_text_output_of_iperf_is_read(file: str, flows: list[tuple[object, ...]]
     "file, parts",
     [
         ("omitted.client.json", [(0.0, 1.000114, 9), (1.000114, 2.000005, 10), (2.000005, 3.000198, 9)]),
-        # An interval of two seconds of which the first had to be omitted.
+        # An interval of two seconds, the first of which had to be omitted.
         ("omitted-within.client.json", [(0.0, 2.000066, 19), (2.000066, 2.99999, 10)]),
         ("omitted-within.client.txt", [(0.0, 2.0, 19), (2.0, 3.0, 10)]),
     ],
@@ -161,7 +161,7 @@ def test_text_output_of_iperf_is_read(file: str, flows: list[tuple[object, ...]]
 def test_parts_that_iperf3_omits_are_left_out(file: str, parts: list[tuple[float, float, int]]) -> None:
     found = read_foreign(RECORDED / f"foreign/iperf3-{file}")
     reported = [(row["start_s"], row["end_s"], row["bytes"]) for row in found.rows["intervals"]]
-    # In blocks of 128 KiB; a text has three digits of them.
+    # In 128 KiB blocks; the text has three digits.
     assert reported == [(begin, end, pytest.approx(blocks * 2**17, rel=3e-3)) for begin, end, blocks in parts]
     rates = [float(str(row["bps"])) for row in found.rows["intervals"]]
     assert rates == pytest.approx([blocks * 2**20 / (end - begin) for begin, end, blocks in parts], rel=3e-3)
@@ -199,7 +199,7 @@ def test_both_directions_of_iperf3_json_are_named_as_in_its_text(file: str, side
     [
         ("foreign/iperf3-both-ways.client", [(20 * 2**17, 10485309), (20 * 2**17, 10485309)]),
         ("foreign/iperf3-both-ways.server", [(20 * 2**17, None), (20 * 2**17, 10484455)]),
-        # Of 53504 datagrams of 1400 bytes 49660 were lost; of the others, what the client's intervals have.
+        # Of 53504 datagrams of 1400 bytes, 49660 were lost; the rest is what the client's intervals show.
         ("foreign/iperf3-udp-both-ways.client", [(3844 * 1400, 299388278), (3570000 + 2980600, 299483404)]),
         ("foreign/iperf3-udp-both-ways.server", [(3182200 + 2199400, None), (53521 * 1400, 299411900)]),
         ("traffic/iperf3-udp.server", [((750 - 54) * 500, None), ((171 - 110) * 500, None)]),
@@ -235,7 +235,7 @@ def test_truncated_iperf_text_is_refused(tmp_path: Path, name: str) -> None:
             continue
         if found.rows["flows"] != whole.rows["flows"]:
             taken.append(found)
-    # One that stops after the only stream's first interval may be a complete one, which is reported.
+    # A file that stops after the only stream's first interval may be complete, which is reported.
     assert len(taken) == (1 if len(whole.rows["flows"]) == 1 else 0)
     assert all(any("stops after an interval" in note for note in found.notes) for found in taken)
 
@@ -268,7 +268,7 @@ def test_intervals_and_jitter_of_iperf3_equal_its_output() -> None:
 
 def test_terminated_iperf_server_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "server.txt"
-    # Its last test, and the words of Ctrl-C, which come before the output that was kept back.
+    # The last test, and the message of Ctrl-C, which precedes the buffered output.
     file.write_bytes(
         b"Server listening on 5313 (test #4)" + recorded_file("iperf3-tests.server.txt").split(b"(test #4)")[1]
     )
@@ -532,7 +532,7 @@ def test_markup_in_the_name_of_a_series_is_drawn_as_text(tmp_path: Path) -> None
     with open_browser(tmp_path / "profile") as tab:
         tab.open((tmp_path / "made" / "report.html").as_uri())
         tab.wait("document.querySelector('.js-line') !== null")
-        # Shown when the pointer is over a point: the graph has no other place for the name of a line.
+        # Shown while the pointer is over a point: the graph has no other place for the name of a line.
         name_given = "document.querySelector('.js-plotly-plot').data[0].name"
         assert tab.tell(name_given) == name.replace("&", "&amp;").replace("<", "&lt;")
         assert tab.tell("document.querySelectorAll('.js-plotly-plot a').length") == 0

@@ -125,7 +125,7 @@ def test_netperf_totals_belong_to_the_stream(tmp_path: Path) -> None:
     assert (flow["seconds"], flow["bytes"], flow["goodput_bps"]) == (64.0, 1_600_000, 200_000)
 
 
-# Of iperf 2.1.8, with shortened bytes; that of 2.0 by its format strings.
+# From iperf 2.1.8, with shortened bytes; that of 2.0 by its format strings.
 PAIR = "127.0.0.1,44664,127.0.0.1,5999"
 TCP = f"""\
 20261128171855,{PAIR},2,0.0-1.0,262204,2097632

@@ -157,7 +157,7 @@ def test_documentation_states_the_least_difference_of_a_changed_value() -> None:
 
 @pytest.mark.parametrize("page", ["docs/internals/architecture.md", "index.html"])
 def test_documentation_defines_a_changed_value(page: str, run: RunFolder) -> None:
-    if page == "index.html":  # of runs of which one is compared with the one before
+    if page == "index.html":  # of two runs, one compared with the previous one
         shutil.copytree(run.path, run.path.with_name("20260101T000000Z"))
         render_index(run.path.parents[1])
     words = " ".join((run.path.parents[1] if page == "index.html" else TOP).joinpath(page).read_text().split())

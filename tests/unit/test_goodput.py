@@ -67,7 +67,7 @@ def test_unreported_bytes_are_placed_in_the_unreported_time() -> None:
     lost = intervals[(intervals["start_s"] < 3) | (intervals["start_s"] >= 6)]
     assert list(reported_throughput(lost, flows)[ALL]) == pytest.approx([1e6] * 10)
     assert Timeline.from_flows(columns(flows), columns(lost)).bits_between(3, 6) == pytest.approx(3e6)
-    # Where no time is left for the rest it is spread over all of it.
+    # If no time is left for the rest, it is spread over all of it.
     more = flows.assign(bytes=flows["bytes"] * 2)
     assert Timeline.from_flows(columns(more), columns(intervals)).bits_between(0, 5) == pytest.approx(10e6)
 

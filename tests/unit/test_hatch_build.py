@@ -116,7 +116,7 @@ def test_wheel_is_built_for_a_target(
     assert sorted(packed) == programs
     assert {file.read_bytes() for file in packed.values()} == {elf(machine)}
     bins = " ".join(f"--bin {name}" for name in hatch_build.PROGRAMS[hatch_build.system_of(target)])
-    # The linker strips what is of another machine.
+    # The linker removes parts that belong to another machine.
     assert log.read_text() == f"symbols cargo {command} --release -q {bins}\n"
     hook.finalize("standard", data, "")
     assert list((tmp_path / "dist").iterdir()) == []

@@ -128,7 +128,7 @@ def test_options_cannot_exceed_the_cell_limit(
 
 @pytest.mark.usefixtures("small_machine")
 def test_combinations_are_counted_before_expansion(tmp_path: Path) -> None:
-    numbers = list(range(1, 500))  # not so many values that these alone were refused
+    numbers = list(range(1, 500))  # not so many values that these alone would be refused
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
     with time_limit_s(SECONDS), pytest.raises(ExperimentError) as raised:
         load_sweep(write_experiment(tmp_path, {"e.yml": text}))

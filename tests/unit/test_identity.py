@@ -54,7 +54,7 @@ def test_changed_program_changes_the_result_key(
     assert cell_key(planned_cell, {}) != before
     monkeypatch.delenv("QOSLAB_QOS_SIM")
     assert cell_key(planned_cell, {}) == before
-    # The data plane of the virtual lab has no part in it.
+    # The data plane of the virtual lab is not involved.
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", "/bin/true")
     assert cell_key(planned_cell, {}) == before
 

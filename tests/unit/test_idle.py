@@ -176,7 +176,7 @@ def test_run_warns_everywhere_of_a_class_without_packets(
     run = simulate_experiment(tmp_path, monkeypatch, template)
     output = capsys.readouterr().out
     assert f"Warning: {IDLE}\n" in output
-    # Nothing is expected: values, and no verdict.
+    # No expectations: values without a verdict.
     assert "It has no expectations, so there is no verdict." in output and "datagrams.loss(call)" in output
     outcome = analyse(run)
     assert outcome.warnings == (IDLE,)

@@ -39,7 +39,7 @@ def test_development_container_has_every_requirement_of_the_checks() -> None:
     named = re.findall(r'\|\| echo "\S+ ([^"$]+)"', missing)
     assert len(named) > 10
     there = packages("product") | packages("devcontainer")
-    everywhere = {"diffutils", "findutils", "gawk"}  # of Debian, or what stands for it there
+    everywhere = {"diffutils", "findutils", "gawk"}  # from Debian, or its replacement there
     assert {package for each in named for package in each.split()} - {"frr"} - everywhere <= there
     assert {"cargo", "rustc", "rust-clippy", "rustfmt", "python3-venv"} <= packages("devcontainer")
 
@@ -139,7 +139,7 @@ def test_image_name_of_an_owner_with_capital_letters_is_lowercased(tmp_path: Pat
     variables = {
         name: re.sub(r"\$\{\{ (\S+) \}\}", lambda found: given[found[1]], text) for name, text in step["env"].items()
     }
-    # the word is read, as by Podman: the shell that writes it would end by SIGPIPE else
+    # the word is read, as by Podman; otherwise SIGPIPE would end the shell that writes it
     (tmp_path / "podman").write_text(f"#!/bin/bash\n{RECORDS}; [ $1 = push ] || echo $(cat)\n")
     (tmp_path / "podman").chmod(0o755)
     own = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_REPOSITORY": given["github.repository"]}

@@ -37,12 +37,12 @@ PURE = (
 """Modules without subprocess, socket, clock or event loop; only `schema` and `analysis` read files."""
 IMPURE = {"subprocess", "socket", "asyncio", "threading", "time", "random", "signal"}
 ALLOWED = {
-    # The command line waits for keys and for answers, in any event loop.
+    # The command line waits for keys and answers, in any event loop.
     Path("ios/cli/terminal.py"): {"asyncio"},
     Path("ios/exec/ping.py"): {"asyncio"},
-    # Genie's look-up of parsers is not safe for threads, so that there is a lock around it.
+    # Genie's parser lookup is not thread-safe, so a lock protects it.
     Path("genie/show_parser.py"): {"threading"},
-    # libpcap compiles some filters for minutes and hears no signal in the meantime.
+    # libpcap compiles some filters for minutes, and ignores signals in the meantime.
     Path("capture/filters.py"): {"subprocess"},
     # Captures are read by a program of `crates/`, cells by several processes.
     Path("capture/packet_tables.py"): {"subprocess"},
@@ -161,7 +161,7 @@ def graph(files: Iterable[Path]) -> dict[str, set[str]]:
     for own, file in known.items():
         mine = found.setdefault(own, set())
         for _, name in imports(file):
-            # `from a.b import c`: c is a module, or something that module a.b defines.
+            # `from a.b import c`: c is a module, or a name that module a.b defines.
             target = next((each for each in (name, name.rpartition(".")[0]) if each in known), None)
             if target is not None and target != own:
                 mine.add(target)

@@ -82,7 +82,7 @@ def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.Mo
 def test_existing_files_are_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
-    assert main(["init", str(mine)]) == 0  # an empty folder may be taken
+    assert main(["init", str(mine)]) == 0  # an empty folder is accepted
     before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
     assert main(["init", str(mine)]) == 2
     assert "found a folder that is not empty, expected none" in capsys.readouterr().err

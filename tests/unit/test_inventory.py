@@ -87,7 +87,7 @@ def test_ansible_reads_the_written_inventory(tmp_path: Path, lab: bool) -> None:
         "R3": EngineAccess("/run/x.sock", "qos-router", "192.0.2.3", "u", None, 2022),
     }
     write_inventory(path, routers, lab=lab)
-    # Those of the lab have no key that anybody knows beforehand.
+    # Nobody knows the keys of lab routers in advance.
     assert read_inventory(path) == {
         name: replace(access, check_host_key=not lab) if isinstance(access, IosAccess) else access
         for name, access in routers.items()
@@ -183,7 +183,7 @@ def test_testbed_changes_nothing_on_the_router() -> None:
     assert (cli["ip"], cli["port"]) == ("127.0.0.1", 40022)
     assert cli["ssh_options"].startswith("-F none -o UserKnownHostsFile=/run/known_hosts ")
     assert made["devices"]["R1"]["credentials"]["enable"] == {"password": "enable secret"}
-    # Unicon has no way into a data plane
+    # Unicon cannot log in to a data plane
     assert set(made["devices"]) == {"R1"}
     assert made["topology"] == {
         "R1": {

@@ -60,7 +60,7 @@ def test_data_plane_gets_the_lists_by_direction() -> None:
 def test_unconfigured_access_list_filters_nothing() -> None:
     device = configured_device("interface Serial0/0\nip access-group NONE in\nipv6 traffic-filter NONE out\n")
     assert "access_groups_input" not in compile_device(device)["interfaces"]["Serial0/0"]
-    # Nor does one of the other version of IP, which came later.
+    # Nor does a later one of the other IP version.
     apply_config(device, "ipv6 access-list NONE\n permit ipv6 any any\n")
     found = compile_device(device)["interfaces"]["Serial0/0"]
     assert ("access_groups_input" not in found, found["access_groups_output"]) == (True, ["NONE"])

@@ -66,7 +66,7 @@ def test_applet_acts_once_unless_removed_or_re_entered() -> None:
         held.follow({"one": Applet(0.01, ("first",)), "two": Applet(3600.0, ("never",))})
         while not done:
             await asyncio.sleep(0.005)
-        # What acted is still configured, and does not act again.
+        # The applet is still configured after it acted, and does not act again.
         held.follow({"one": Applet(0.01, ("first",)), "two": Applet(0.01, ("changed",))})
         assert set(held.registration_times) == {"one", "two"}
         while len(done) < 2:

@@ -208,6 +208,6 @@ def test_every_device_has_a_valid_configuration(device: Device) -> None:
         queues = queueing.get("shapers", []) + queueing.get("rules", [])
         named |= {name for queue in queues if (name := queue.get("access_list")) is not None}
     for made in (*device.priority_lists.values(), *device.queue_lists.values()):
-        # Lists are there for an interface that will name them, too.
+        # Lists also exist for an interface that will name them later.
         named |= {str(rule.value) for rule in made.rules if rule.kind == "list"}
     assert named | set(device.access_lists) == set(compiled["access_lists"])

@@ -143,7 +143,7 @@ def test_limits_are_printed_like_ios(typed: str, printed: list[str]) -> None:
     typed = f"class-map Data\nmatch any\npolicy-map P\nclass Data\n{typed}"
     device = parse_config("", hardware("hqf"))
     for _ in range(2):
-        # What is refused changes nothing: `queue-limit cos` next to `queue-limit precedence` is.
+        # A refused command changes nothing: `queue-limit cos` next to `queue-limit precedence` is refused.
         session = ConfigSession(device)
         for line in typed.splitlines():
             with suppress(CliError):

@@ -135,7 +135,7 @@ def test_typed_default_changes_nothing(feature: str, data: DataObject, generatio
         assume(False)
     shape = fill_in_defaults(device).policy_maps["P"].classes[0].shape
     if shape is not None and shape.bc is not None:
-        # What 4 ms of a slow shaper give may be less than one can type.
+        # The 4 ms burst of a slow shaper may be less than the minimum that can be typed.
         assume(shape.bc.unit == "ms" or shape.bc.number >= LEAST_SHAPE_BURST)
     assert drop_policer_form(active_values(fill_in_defaults(device))) == drop_policer_form(active_values(device))
 

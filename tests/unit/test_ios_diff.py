@@ -177,7 +177,7 @@ POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface F
     ("before", "after", "lines"),
     [
         ("", "", []),
-        # What a run pushes is detached and removed.
+        # The configuration pushed by a run is detached and removed.
         ("", POLICED, ["interface FastEthernet0/1", " no service-policy output P", "no policy-map P"]),
         # A policy stays attached while its policer is replaced.
         (
@@ -196,14 +196,14 @@ POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface F
         ("", "interface s0/0\n fair-queue\n", ["interface Serial0/0", " default fair-queue"]),
         ("", "no ip cef\nno logging console\n", ["default logging console", "ip cef"]),
         ("", "username u privilege 15\n", ["no username u"]),
-        # Terminal lines are put together again, and those behind the first to go go with it.
+        # Terminal lines are merged again, and removing the first removes those after it.
         (
             "line vty 0 4\n login local\n",
             "line vty 0 7\n no login\n",
             ["no line vty 5", "line vty 0 4", " login local"],
         ),
         ("", "line vty 2\n exec-timeout 5 0\n", ["line vty 2", " default exec-timeout"]),
-        # The type of a class-map is overwritten, its criteria keep their order.
+        # The type of a class-map is overwritten; its criteria keep their order.
         ("", "class-map match-any Web\n", ["class-map match-all Web"]),
         (
             "",
@@ -224,13 +224,13 @@ POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface F
                 "  set cos 2",
             ],
         ),
-        # A shaper that is typed again stays before the others of the interface.
+        # A shaper that is typed again stays before the interface's other shapers.
         (
             "interface Fa0/0\n traffic-shape group 1 8000 256 0 1\n traffic-shape group 101 8000 256 0 1\n",
             "interface Fa0/0\n traffic-shape group 101 8000 256 0 1\n traffic-shape group 1 9000 256 0 1\n",
             ["interface FastEthernet0/0", " traffic-shape group 1 8000 256 0 1"],
         ),
-        # The order of entries counts.
+        # The order of entries matters.
         (
             "access-list 101 permit tcp any any\naccess-list 101 deny ip any any\n",
             "access-list 101 deny ip any any\naccess-list 101 permit tcp any any\n",

@@ -239,7 +239,7 @@ def test_index_of_second_letters_loses_no_command(commands: CommandTable[Any]) -
                 fit = [thread for thread, words in second if any(begins_with(each, word) for each in words)]
                 found = commands._start(mode, given, [Token(first, 0), Token(word, len(first) + 1)])
                 assert_all_matches_are_found(fit, found)
-                # Where the second word is wrong, the first is still known to be right.
+                # If the second word is wrong, the first is still known to be right.
                 read = {each for thread, _ in second for each in first_words(thread) if begins_with(each, first)}
                 assert read <= {each for thread in found for each in first_words(thread)}
 

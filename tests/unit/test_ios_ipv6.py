@@ -259,7 +259,7 @@ def test_show_ipv6_route_prints_routes() -> None:
         *("::/0", "2001:DB8:0:10::/64", "2001:DB8:0:10::1/128", "2001:DB8:0:20::/64"),
         *("2001:DB8:0:20::1/128", "2001:DB8:1::/48", "FF00::/8"),
     }
-    # 12.4 names no table, and a way by the unspecified address.
+    # 12.4 names no table, and prints a route via the unspecified address.
     early = show_ipv6_route(configured_device(version="12.4"), ROUTES).splitlines()
     assert early[0] == "IPv6 Routing Table - 7 entries"
     assert early[8:10] == ["C   2001:DB8:0:10::/64 [0/0]", "     via ::, FastEthernet0/0"]

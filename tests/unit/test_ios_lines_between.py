@@ -24,7 +24,7 @@ def lines(before: str, after: str, chassis: Hardware | None = None, rewrite: Rew
     return found
 
 
-# How far it goes.
+# Depth of the change.
 
 SHARED = (
     "class-map One\n match dscp ef\nclass-map Two\n match dscp af41\n"
@@ -123,7 +123,7 @@ def test_changes_in_place_follow_the_order_of_the_running_configuration() -> Non
     ]
 
 
-# What belongs together.
+# Lines that belong together.
 
 
 def test_unchanged_banner_is_not_sent() -> None:
@@ -218,7 +218,7 @@ def test_missing_terminal_line_is_entered() -> None:
     assert lines("line vty 0 7\n login local\n", "") == ["line vty 0 7", " login local"]
 
 
-# Groups of objects, which may not become empty while they are used.
+# Object groups, which may not become empty while they are used.
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ CIRCUIT = [" pvc 0/33", "  vbr-nrt 2000 1000 100", "  service-policy output P"]
 @pytest.mark.parametrize(
     ("before", "after", "sent"),
     [
-        # It is taken off where it is before it is entered elsewhere, its policy before that.
+        # It is removed from its old place before it is entered elsewhere, and its policy before that.
         (
             PVC,
             SUBINTERFACE,
@@ -283,10 +283,10 @@ CIRCUIT = [" pvc 0/33", "  vbr-nrt 2000 1000 100", "  service-policy output P"]
                 *CIRCUIT,
             ],
         ),
-        # Nothing is in the way of another contract, or another name of the router.
+        # Nothing prevents another contract, or another name of the router.
         (PVC.replace("2000 1000", "3000 1000"), PVC, [*DETACHED[:2], "  vbr-nrt 3000 1000 100"]),
         (f"hostname A\n{PVC}", PVC, ["hostname A"]),
-        # A policy is taken off a circuit before another one takes its place.
+        # A policy is removed from a circuit before another one replaces it.
         (
             PVC.replace("map P", "map Q").replace("output P", "output Q"),
             PVC,
@@ -306,13 +306,13 @@ def test_changed_circuits_are_rewritten(before: str, after: str, sent: list[str]
     assert lines(before, after, ATM) == sent
 
 
-# Figures that stand for what is left out
+# Values that stand for omitted ones
 
 
 @pytest.mark.parametrize(
     ("generation", "action", "spelled"),
     [
-        # A burst is shorter than the device takes, and longer.
+        # A burst below the device's minimum, and one above its maximum.
         ("hqf", "shape average 10000", "shape average 10000 40 40"),
         ("classic", "priority 2000000", "priority 2000000 50000000"),
     ],

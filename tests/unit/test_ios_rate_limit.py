@@ -18,7 +18,7 @@ from qoslab.ios.running_config import render
 from qoslab.ios.show.rate_limit import show_rate_limit
 from rollback_lines import undo_lines
 
-# Cisco's example of an Internet exchange's line: web traffic, then file transfers, then the rest.
+# Cisco's example of a line to an Internet exchange: web traffic, then file transfers, then the rest.
 LINES = """\
 access-list 101 permit tcp any any eq www
 access-list 102 permit tcp any any eq ftp
@@ -126,7 +126,7 @@ def counted(conformed: int, exceeded: int, burst: int) -> dict[str, Any]:
     }
 
 
-# A print of an access server (public notes on RADIUS and PPPoE), laid out as on a router.
+# Output of an access server (public notes on RADIUS and PPPoE), in the layout of a router.
 PRINTED = """\
 Serial0/0 To the provider
   Input

@@ -349,7 +349,7 @@ HQF_REFUSALS: list[tuple[str, str]] = [
     ("policy-map New\nclass Data\nrandom-detect", "random-detect needs bandwidth or shape"),
     ("policy-map New\nclass Data\nbandwidth 64\nrandom-detect\nno bandwidth", "random-detect needs bandwidth or"),
     ("interface s0/0\nfair-queue 64", "@11"),
-    # A sum that only the parent's rate makes too large: of what is attached, and of what is to be attached.
+    # A sum that only the parent's rate makes too large: for an attached policy, and for one to be attached.
     (
         "policy-map Queue\nclass Data\nbandwidth 900\npolicy-map Edge\nclass class-default\nno service-policy\n"
         "service-policy Queue\npolicy-map Queue\nclass Voice\npriority 91",

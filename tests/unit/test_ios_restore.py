@@ -231,7 +231,7 @@ def test_unmodelled_lines_are_preserved(name: str) -> None:
     assert len(find_collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
     if not strange.startswith(" "):
         assert len(find_collisions(strange, asked, HARDWARE)) == 1, "there is no other line"
-    # Its removal is reported all the same.
+    # Its removal is reported nonetheless.
     assert (
         f"`{strange.strip()}` is gone"
         in unrestored_lines(its_own, asked, [f"no {asked.splitlines()[0]}\n"], HARDWARE)[-1]
@@ -353,7 +353,7 @@ def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     reading = read_running(text, likely_hardware(text, family))
     reading.device.clutter = unread_as_inert_lines(reading)
     hardware, before = reading.device.hardware, render(reading.device)
-    # Every line was read, or stands aside where it stood.
+    # Every line was read, or is saved with its position.
     assert len(reading.unread) >= 5
     assert {each for each in lines_of(text) - lines_of(before) if each[-1] not in OTHER_SPELLINGS} == set()
     assert find_collisions(text, pushed, hardware) == []
@@ -363,7 +363,7 @@ def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     assert lines_of(printed) - lines_of(before), "nothing was pushed"
     assert configuration_differences(pushed, printed, before=text, family=family) == []
     assert configuration_differences(pushed, text, before=text, family=family) != []
-    # The device prints the lines that the run has left as it printed them before.
+    # The device prints the lines that the run left unchanged exactly as before.
     found = plan_restoration(text, printed, [pushed], hardware)
     assert found.left == ()
     unread = {each.text for each in reading.unread}
@@ -371,7 +371,7 @@ def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     apply_config(after, "\n".join(found.lines))
     assert render(after) == before
     assert unrestored_lines(text, before, [pushed], hardware) == []
-    # Nothing is to be done where that is what there is.
+    # Nothing is done if the target equals the current state.
     assert plan_restoration(text, text, [pushed], hardware) == RestorationPlan((), ())
 
 
@@ -392,7 +392,7 @@ class UnmodelledLines:
         lines: list[str] = []
         for name in PUSHED_ON:
             text = getattr(ios_running, name)
-            # A router is given a switch's lines, too, and a switch a router's.
+            # A router also gets a switch's lines, and a switch a router's.
             for each in read_running(text, likely_hardware(text, family)).unread:
                 if not each.place:
                     blocks.append(each.text)
@@ -474,7 +474,7 @@ def touched_block_heads(before: Device, after: Device) -> Iterator[str]:
         if mine is not None and not mine.differs(theirs):
             continue
         for each in filter(None, (mine, theirs)):
-            # A table has one below the other, a banner goes on in lines of its own.
+            # A table has one line below the other, a banner has lines of its own.
             entries = each.children.values() if each.undo.table else [each]
             yield from (line for entry in entries for line in (entry.line, entry.removal_line, *entry.text))
 
@@ -531,7 +531,7 @@ def undo_lines_of(before: Device, text: str, seed: int, family: str) -> None:
     try:
         found = plan_restoration(printed[0], printed[1], [text], before.hardware)
     except QoslabError:
-        # A switch does not change a class of ports in place; a run does not touch a device with one of that name.
+        # A switch cannot change a class of ports in place; a run does not touch a device with a class of that name.
         own = find_collisions(printed[0], text, before.hardware)
         assume(family == "router" or not any("class-map" in each for each in own))
         raise
@@ -541,10 +541,10 @@ def undo_lines_of(before: Device, text: str, seed: int, family: str) -> None:
     assert found.left == ()
     again = with_unmodelled_lines(filled_device(render(after), full), seed, family, both)
     assert unrestored_lines(printed[0], again, [text], before.hardware) == []
-    # Nothing outside of what was touched is ever sent.
+    # Lines outside the touched parts are never sent.
     assert UnmodelledLines.of(family).among(found.lines) == []
     heads = {each for line in found.lines if not line.startswith(" ") for each in each_line(line)}
-    # But a policy of a switch that is changed is detached in the meantime from a VLAN's interface.
+    # But a changed policy of a switch is temporarily detached from a VLAN's interface.
     changes = {head for head, *below in lines_of("\n".join(found.lines)) if below and "service-policy" in below[0]}
     assert heads <= touched | {head for head in changes if head.startswith("interface Vlan")}, heads - touched
 

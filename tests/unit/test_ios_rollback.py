@@ -52,7 +52,7 @@ def test_class_b_flash_is_erased_before_a_copy_if_confirmed() -> None:
     kept = answer_prompt(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
     assert kept[1] == "Erase flash: before copying? [confirm]n" and "bytes copied" in kept[2]
     assert set(router.flash) == {"image", "before.cfg"}
-    # A user who declines copies nothing; the existing file is asked about first.
+    # A user who declines copies nothing; IOS asks about the existing file first.
     type_lines(router, COPY + "\r\rn")
     assert set(router.flash) == {"image", "before.cfg"}
     erased = answer_prompt(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
@@ -185,7 +185,7 @@ def test_reload_is_scheduled_and_cancelled() -> None:
     assert router.reload_time is None and router.reloads == 0
     assert answer_prompt(router, "show reload\r", "show reload") == "No reload is scheduled."
     assert answer_prompt(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
-    # Unsaved changes are asked about first; without a confirmation nothing is scheduled.
+    # IOS asks about unsaved changes first; without a confirmation nothing is scheduled.
     asked = answer_prompt(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
     assert asked.startswith("\nSystem configuration has been modified. Save? [yes/no]: no\n")
     assert router.reload_time is None

@@ -115,7 +115,8 @@ def test_shape_is_printed_with_the_spacing_of_its_generation(generation: Generat
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_configuration_blocks_follow_the_indentation(device: Device) -> None:
-    # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.
+    # `random-detect` is indented one blank deeper than its neighbours, on routers too; that is all a client needs to
+    # know.
     text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))
     items = NetworkConfig(indent=1, contents=text).items
     below = [item for item in items if len(item.parents) > 1]
@@ -208,7 +209,7 @@ def test_unmodelled_lines_keep_their_place() -> None:
     blank.clutter = unread_as_inert_lines(read_running(CLUTTERED, hardware))
     device, refused = load_configuration(blank, CLUTTERED)
     assert (refused, render(device)) == ([], CLUTTERED)
-    # They go with their block.
+    # They are removed with their block.
     apply_config(device, "no policy-map Police\n")
     policy = CLUTTERED[CLUTTERED.index("policy-map") : CLUTTERED.index("interface FastEthernet0/0")]
     without = CLUTTERED.replace(policy, "")
@@ -217,9 +218,9 @@ def test_unmodelled_lines_keep_their_place() -> None:
         "interface FastEthernet0/0",
         " ip nat inside",
     ]
-    # Of a configuration in which they are not, they are none.
+    # A configuration that does not contain them has none.
     again, refused = load_configuration(blank, without.replace(" crypto map TUNNELS\n", ""))
     assert refused == [] and render(again) == without.replace(" crypto map TUNNELS\n", "")
-    # Others, and the same ones elsewhere, are refused.
+    # Other lines, and the same ones elsewhere, are refused.
     for text in (CLUTTERED.replace("TUNNELS", "OTHERS"), CLUTTERED.replace(" no ip address\n", " ip nat inside\n")):
         assert len(load_configuration(blank, text)[1]) == 1

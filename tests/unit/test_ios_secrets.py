@@ -57,7 +57,7 @@ from qoslab.ios.device_config.secret_lines import remove_secrets
 def test_secrets_are_removed(line: str, kept: str) -> None:
     around = "hostname R1\n{}\nend\n"
     assert remove_secrets(around.format(line)) == around.format(f"{kept} <removed>")
-    # As a difference has it.
+    # As in a difference.
     assert remove_secrets(around.format(f"-{line}")) == around.format(f"-{kept} <removed>")
 
 
@@ -71,7 +71,7 @@ def test_keys_are_removed_and_key_chain_numbers_stay(block: str) -> None:
     text = f"{chain}{block}\n address ipv4 192.0.2.1\n key {{}}\n{chain}end\n"
     kept = remove_secrets(text.format("HIDDEN", "20391", "HIDDEN"))
     assert kept == text.format(*3 * ["<removed>"])
-    # A line alone, as a transcript has it, does not say which it is.
+    # A single line, as in a transcript, does not show which one it is.
     assert remove_secrets(" key 20391") == " key <removed>"
 
 

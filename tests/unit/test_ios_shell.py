@@ -453,7 +453,7 @@ def test_login_survives_any_input(pieces: list[str]) -> None:
     router = FakeRouter()
     text = type_lines(router, "terminal length 0\r" + "".join(pieces) + "\r")
     assert text.startswith("\nR1#terminal length 0\n")
-    # What the router then has can be shown, and read again.
+    # The router's new state can be shown, and parsed again.
     router.device.hostname = "R1"
     assert type_lines(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
 
@@ -468,7 +468,7 @@ def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) ->
 
     def listed(name: str) -> list[str]:
         blocks = re.findall(r"```(\w*)\n(.*?)```", (docs / f"{name}.md").read_text(), re.DOTALL)
-        # Those of a language are configuration.
+        # Those with a language are configuration.
         return [line for language, block in blocks if not language for line in block.splitlines()]
 
     commands = listed(guide)

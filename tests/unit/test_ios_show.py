@@ -26,7 +26,7 @@ from qoslab.ios.show.policy_map import show_class_map, show_policy_map
 from qoslab.ios.show.times import clock_text, elapsed_text, uptime_text
 
 GOLDENS = Path(__file__).parent.parent / "goldens" / "ios"
-# The article "Policing versus shaping" prints these figures; indentation as routers of that time print it.
+# The article "Policing versus shaping" prints these values; the indentation is that of routers of the time.
 POLICED = (GOLDENS / "show_policy-map_interface.policed.txt").read_text()
 SHAPED = (GOLDENS / "show_policy-map_interface.shaped.txt").read_text()
 
@@ -148,7 +148,7 @@ def test_shaper_of_the_later_generation_is_printed() -> None:
 
 def test_fair_queue_of_the_later_generation_counts_flow_drops_twice() -> None:
     config = configuration([{"name": "class-default", "fair_queue": {"queues": None}}], "hqf")
-    # 18 are 16 in the queue and 2 in the transmit ring.
+    # 18 packets: 16 in the queue and 2 in the transmit ring.
     waiting = {"depth_packets": 16, "in_ring_packets": 2, "output": packets_and_bytes(3496, 908540)}
     queue = {**QUEUE, "discipline": "fair_queue", "per_flow_limit": 16, **waiting}
     drops = class_counters()["drops"] | {"tail": packets_and_bytes(2, 0), "flow": packets_and_bytes(1605, 0)}

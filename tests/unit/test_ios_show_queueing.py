@@ -216,7 +216,7 @@ def test_qoslab_parses_all_output_of_the_earlier_generation() -> None:
     assert (high["bandwidth_percent"], high["bandwidth_kbps"], high["pkts_matched"]) == (50, 128, 5981)
     assert high["bandwidth_max_threshold_packets"] == 64
     assert classes["class-default"]["maximum_hashed_queues"] == 128
-    # Genie's parser goes through it too, though it files some figures elsewhere.
+    # Genie's parser accepts it too, although it files some values elsewhere.
     assert ShowPolicyMapInterface(device=Mock()).parse(output=text)
 
 
@@ -321,7 +321,7 @@ def test_queue_limits_in_bytes_are_printed() -> None:
     found = policy_classes(ours)["High"]
     assert (found["queue_limit_ms"], found["queue_limit_bytes"], found["queue_depth"]) == (10, 375000, 9476)
     (row,) = (row for row in observed_class_rows("R1", ours, 6.0) if row["class"] == "High")
-    # How many packets these are the print does not say.
+    # The output does not give the number of packets.
     assert (row["queue_depth_packets"], row["queue_depth_bytes"], row["queue_limit_ms"]) == (None, 9476, 10)
     assert found["queue_thresholds"] == {"dscp": {"af12": "5 ms"}}
     assert found["random_detect"]["mean_queue_depth"] == 15000

@@ -209,7 +209,7 @@ def test_unmodelled_lines_are_not_refused_as_syntax_errors(family: str, generati
     refused = {line: refusal(at, line) for line in text.splitlines()}
     typing_errors = ("% Invalid", "% Incomplete", "% Ambiguous")
     assert [line for line, answer in refused.items() if answer.startswith(typing_errors)] == []
-    # Others are rules of IOS: what a class, or an interface, has to have or not to have.
+    # Others are rules of IOS: requirements and exclusions of a class or an interface.
     assert sum(bool(answer) and not answer.startswith("% Not supported: ") for answer in refused.values()) <= 6
 
 

@@ -244,7 +244,7 @@ def screen(text: str, direction: Literal["input", "output"] = "output") -> str:
 
 def without_counters(value: Any) -> Any:
     if not isinstance(value, dict):
-        # Where shape and bandwidth both account, the line of either may come last.
+        # If both shape and bandwidth account, either line may come last.
         return value.lower() if value == "Enabled" else value
     return {key: without_counters(each) for key, each in value.items() if key not in COUNTERS}
 

@@ -165,7 +165,7 @@ def test_genie_parses_the_wan_edge() -> None:
     parent = policies["PARENT"]["class_map"]["class-default"]
     assert parent["target_shape_rate"] == 50_000_000
     assert (parent["shape_bc_bps"], parent["shape_be_bps"]) == (200_000, 200_000)
-    # What waits below a class is its child's; what its child drops counts here too.
+    # Packets queued below a class belong to its child; drops of the child count here too.
     assert (parent["queue_depth"], parent["total_drops"]) == (0, 7)
     assert parent["rate"]["drop_rate_bps"] == 0
     child = parent["child_policy_name"]["CHILD"]

@@ -206,7 +206,7 @@ def test_operations_take_ipv6_from_12_4_20_t_on() -> None:
     assert compiled["responder_allow"] == ["10.0.0.0/24", "2001:db8::/64", "2001:db8:1::/64"]
     found = [(each["type"], each["target"], each["source"]) for each in compiled["operations"].values()]
     assert found == [
-        # Of the interface's addresses the one of the target's family.
+        # Of the interface's addresses, the one of the target's family.
         ("icmp-echo", "2001:db8::1", "2001:db8::5"),
         ("udp-jitter", "2001:db8::1", "2001:db8::5"),
         ("udp-echo", "2001:db8:1::1", None),
@@ -361,7 +361,7 @@ def test_schedule_is_removed_without_its_operation() -> None:
 def test_scheduled_operation_is_removed_to_be_changed() -> None:
     changed = SCHEDULED.replace("frequency 5", "frequency 9")
     lines = undo_lines(_running_lines(SCHEDULED), _running_lines(changed), HARDWARE)
-    # It cannot be modified while it is scheduled, and its schedule goes with it.
+    # It cannot be modified while it is scheduled, and its schedule is removed with it.
     assert lines[0] == "no ip sla 7" and lines[-1] == "ip sla schedule 7 life forever start-time now"
 
 
@@ -393,6 +393,6 @@ def test_any_ip_sla_state_is_restored(before: Any, after: Any) -> None:
     undo = undo_lines(_state(before), _state(after), HARDWARE)
     apply_config(device, "\n".join(undo), source="undo")
     assert render(device) == _state(before)
-    # What is gone with its operation is not removed a second time.
+    # Lines that disappear with their operation are not removed a second time.
     removed = {line.split()[-1] for line in undo if re.fullmatch(r"no ip sla \d+", line)}
     assert not removed & {line.split()[-1] for line in undo if line.startswith("no ip sla schedule")}

@@ -409,7 +409,7 @@ def test_all_clients_use_the_timeout_of_a_slow_router(tmp_path: Path) -> None:
 
 def test_login_key_of_a_router_is_read(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_ssh_private_key_file: /keys/rack}", 1)
-    # Of what a host does not do, because it does not become root, nothing is said.
+    # Tasks that a host skips, because it does not become root, are not reported.
     text = text.replace("ansible_become: true", "ansible_become: false\n          ansible_become_method: enable")
     router = parse_lab(list_inventory(text), write(tmp_path, text)).routers["R1"]
     assert isinstance(router, IosAccess) and router.key == "/keys/rack"

@@ -203,7 +203,7 @@ def test_emulated_link_between_hosts_has_a_data_plane() -> None:
         ("a", "l0.line", "near"),
         ("b", "l0.line", "far"),
     ]
-    # ARP entries are those of the hosts: nobody notices what is between them.
+    # ARP entries are those of the hosts: nothing between them is visible.
     macs = {interface.namespace: interface.mac for interface in wired.interfaces() if interface.namespace in "ab"}
     assert {(entry.namespace, entry.mac) for entry in wired.neighbours} == {("a", macs["b"]), ("b", macs["a"])}
     plain = wire(topology({"a": HOST, "b": HOST}, {"ends": ends}))

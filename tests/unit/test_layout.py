@@ -88,7 +88,7 @@ def grid_sections(root: Path) -> list[SweepSection]:
         CellSummary(arm=each.arm, parameters=as_texts(each.parameters), repetition=each.repetition, valid=True)
         for each in planned.cells
     ]
-    # No two are the same, so that the scale has all its steps.
+    # All values differ, so that the scale has all its steps.
     rows = [
         {"arm": each.arm, "cell": each.name, "metric": metric, "value": value * (1 - number / 1000)}
         for metric, value in LIKE.items()
@@ -187,14 +187,14 @@ UNREACHED = """(() => {
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_control_is_reachable_by_keyboard(shared_browser: Browser, urls: dict[str, str], page: str) -> None:
-    # As narrow as a phone most of it has to be scrolled.
+    # On a screen as narrow as a phone's, most of it has to be scrolled.
     visible_elements(shared_browser, urls[page], width=400)
     stops = []
     shared_browser.press("Tab")
     while (stop := shared_browser.tell(STOPS)) is not None:
         stops.append(stop)
         shared_browser.press("Tab")
-        # What comes into view by its focus does so in a moment.
+        # Elements that receive the focus scroll into view in a moment.
         shared_browser.settle()
     assert len(stops) > (20 if page != "index" else 1)
     assert shared_browser.tell(UNREACHED) == []
@@ -264,7 +264,7 @@ def test_values_of_a_map_are_reachable_by_keyboard(shared_browser: Browser, urls
 def test_printed_page_has_all_values_as_tables(shared_browser: Browser, urls: dict[str, str], page: str) -> None:
     visible_elements(shared_browser, urls[page], width=PAPER_PX)
     shared_browser.look(width=PAPER_PX, media="print")
-    # A browser prints the letters of a page smaller, all of them, that is wider than the sheet.
+    # A browser shrinks all letters of a page that is wider than the sheet.
     assert shared_browser.tell("document.scrollingElement.scrollWidth") <= PAPER_PX
     assert set(shared_browser.tell(DISPLAYS)) == ({"table"} if page != "index" else set())
 

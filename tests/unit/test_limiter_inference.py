@@ -145,11 +145,11 @@ LOADS = {"seed": st.integers(0, 10**6), "equal": st.booleans(), "paced": st.bool
 def test_any_policer_is_inferred(
     rate: float, burst_ms: float, over: float, seed: int, equal: bool, paced: bool
 ) -> None:
-    # Where packets of one size come at one pace, they pass in turn, which many buckets explain.
+    # Packets of one size at one pace pass in turn, which many buckets explain.
     assume(not (equal and paced))
     burst = max(rate * burst_ms / 8000, 3028.0)
     time_s, size = Load(seed, rate * over, equal, paced, pause_s=burst_ms / 500).packets()
-    # Full at first, so that enough has to come for it to be empty.
+    # The bucket is full at first, so enough packets must arrive to empty it.
     size_of_all = 8 * size.sum() * (over - 1) / over
     passed = police_load(time_s, size, rate, burst)
     if size_of_all < 16 * burst or min(passed.sum(), (~passed).sum()) < 300:
@@ -198,7 +198,7 @@ def test_two_buckets_of_one_rate_are_inferred_together(
 def test_any_shaper_is_inferred(rate: float, tc_ms: float, over: float, seed: int, equal: bool, paced: bool) -> None:
     time_s, size = Load(seed, rate * over, equal, paced, count=8000).packets()
     credit = rate * tc_ms / 8000
-    # A bucket of less than two packets loses tokens: that is another rate. A few intervals show little.
+    # A bucket of less than two packets loses tokens, which looks like another rate. A few intervals show little.
     assume(credit >= size.max() and time_s[-1] >= 200 * tc_ms / 1000)
     # A queue that is empty at each tick leaves tokens behind.
     out = shape_load(time_s, size, rate, tc_ms / 1000, max(64, int(4 * credit / size.min())))
@@ -268,13 +268,13 @@ class TestLimiters:
             right, wrong = infer(join(before, after)), infer(join(before, after.assign(time_ns=shown)))
             assert wrong.kind == right.kind
             if right.queue_packets is not None:
-                # Of a clock that drifts it is less certain, and says so.
+                # A drifting clock makes the result less certain, which is reported.
                 assert wrong.queue_packets is not None
                 assert wrong.queue_packets.low <= right.queue_packets.value <= wrong.queue_packets.high
             packet = self.size.max()
             for name, coarse in (("rate_bps", 0.0), ("interval_s", 0.0), ("burst_bytes", packet)):
                 true, found = getattr(right, name), getattr(wrong, name)
-                # Where a drift would blur it, it is withheld.
+                # The value is withheld if a drift would blur it.
                 assert (found is None) == (true is None) or (found is None and drift)
                 if found is not None:
                     assert found.value == pytest.approx(true.value, rel=1e-3, abs=coarse), name
@@ -537,7 +537,7 @@ class TestCommand:
         assert found["limiter"]["burst_bytes"]["value"] == pytest.approx(31250, abs=514)
 
     def test_one_class_is_inferred_among_others(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        # Every other packet is of a class that nothing limits.
+        # Every other packet belongs to a class without a limiter.
         ours = np.arange(3000) % 2 == 0
         passed = ~ours
         passed[ours] = police_load(self.time_s[ours], np.full(ours.sum(), 514.0), 0.5e6, 31250)

@@ -41,7 +41,7 @@ def test_linux_router_is_reached_like_a_host() -> None:
     settings = lab.nodes.linux_routers["linux"]
     assert (settings.device("eth1"), settings.device("eth0")) == ("ppp0", "eth0")
     experiment = load_sweep(KERNEL, {}).experiment
-    # The engine of the same experiment is in no group.
+    # The engine router of the same experiment is in no group.
     (missing,) = inventory_obstacles(experiment, lab.nodes, Path("rack.yml"))
     assert "found no ios in the group engine_router" in missing.message
     missing_too = inventory_obstacles(experiment, replace(lab.nodes, linux_routers={}), Path("rack.yml"))[-1]

@@ -133,7 +133,7 @@ class TestRates:
         for second in (1, 2):
             rates.add_counters("R1", sample_run.counters_reply(second, "P", shape=True))
         ((point,),) = rates.classes.values()
-        # 40 packets wait, and 125 are sent in a second.
+        # 40 packets wait, and 125 are sent per second.
         assert point.queue_packets == 40 and point.wait_ms == pytest.approx(40 / 125 * 1000)
 
     def test_reattached_policy_starts_from_zero(self) -> None:
@@ -300,7 +300,7 @@ def test_small_terminal_shows_complete_lines(
         f"policed/{number}, after 44 s" for number in range(1, shown + 1)
     ]
     assert reported.count(f"cells that are not shown: {cells - shown}") == (cells > shown)
-    # Above the cells, what the figures came to so far.
+    # Above the cells, the results so far.
     figures = " ".join(reported[: begins[1]])
     assert "results so far: 19 within, 1 outside" in figures
     assert re.search(r"second_most\(outside\) +800 kb/s  795.3 kb/s to 839.5 kb/s  outside", figures)
@@ -394,7 +394,7 @@ class TestServer:
             "policy": "Police",
             "class": "class-default",
         }
-        # A policer has no queue, which is not a queue of nothing.
+        # A policer has no queue, which differs from an empty queue.
         assert families["qoslab_class_queue_packets"].samples == []
         (counted,) = families["qoslab_class_offered_bytes"].samples
         assert counted.name == "qoslab_class_offered_bytes_total" and counted.value == 375 * 1514
@@ -422,7 +422,7 @@ class TestServer:
         def bind(*_: Any) -> None:
             raise OSError(number, os.strerror(number))
 
-        # As root, which may have any, nothing is refused.
+        # Nothing is refused to root, which may use any port.
         monkeypatch.setattr(socket.socket, "bind", bind)
         with pytest.raises(UserError, match=f"--port 80: cannot listen: {os.strerror(number)}") as reported:
             LiveView(port=80)

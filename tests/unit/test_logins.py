@@ -62,7 +62,7 @@ async def connect_by_ssh(device: FakeDevice) -> Client:
 
 async def connect_by_telnet(device: FakeDevice) -> Client:
     connection = socket.socket()
-    # Else the kernel has room for megabytes, at both ends.
+    # Otherwise the kernel buffers megabytes, at both ends.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW)
     device.telnet_listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WINDOW)
     connection.connect(("127.0.0.1", device.telnet))
@@ -110,7 +110,7 @@ def test_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awaitab
         return took
 
     for seconds in asyncio.run(run()):
-        # The second is whole; how much later a busy machine lets go of the connection is its affair.
+        # The second one is complete; the time until a busy machine closes the connection does not matter.
         assert 0.99 <= seconds < 10
 
 

@@ -36,7 +36,8 @@ def held_bytes(text: str) -> int:
 
 def test_queues_count_waiting_packets() -> None:
     before = held_bytes("")
-    # 64 queues of a fourth of 400 in the child; the parent hands on, and the interface holds 200 instead of 1000.
+    # 64 queues of a fourth of 400 in the child; the parent passes packets on, and the interface holds 200 instead of
+    # 1000.
     assert held_bytes(CLASSES) - before == 64 * 100 + 200 - 1000
     assert held_bytes(CLASSES.replace("  fair-queue 64\n", "  bandwidth 500\n")) - before == 400 + 200 - 1000
     assert held_bytes(CLASSES.replace(" service-policy output Parent\n", "")) - before == 200 - 1000

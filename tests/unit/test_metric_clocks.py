@@ -47,5 +47,5 @@ def compares_clocks(metric: Metric) -> bool:
 
 def test_no_value_is_the_difference_of_two_host_clocks() -> None:
     times = {metric.name for metric in METRICS.values() if compares_clocks(metric)}
-    # A new one belongs to one of them. If it does not, it carries the error of both clocks, or is withheld.
+    # A new metric belongs to one of them. If it does not, it has the error of both clocks, or is withheld.
     assert times == {*ONE_CLOCK, *DIFFERENCES, *OF_TWO_CAPTURES}

@@ -95,7 +95,7 @@ def test_voice_expectation_depends_on_the_policy(
     assert main(["new", "experiment", "mine", *words]) == 0
     assert main(["run", "mine", "--lab", "simulated"]) == 0
     capsys.readouterr()
-    if policy != "priority":  # of which IOS would refuse a class with more than the rate
+    if policy != "priority":  # a class with more than the rate, which IOS would refuse
         slow = ["--set", f"arms.{policy}.configure.R1.variables.rate=64000"]
         assert main(["run", "mine", "--lab", "simulated", "--json", *slow]) == 1
         rows = json.loads(capsys.readouterr().out)["comparison"]
@@ -126,7 +126,7 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
         stdout=follower,
         stderr=follower,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is one
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
     )
     os.close(follower)
     shown, left = "", list(answers)
@@ -149,7 +149,7 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
 
 
 def test_missing_options_are_requested_on_a_terminal(tmp_path: Path) -> None:
-    # The third answer is none of those that there are, and is asked for again; an empty one takes what stands there.
+    # The third answer is not one of the choices, and is asked for again; an empty answer takes the default.
     status, shown = dialogue(tmp_path, "2", "police", "fast", "3 Mb/s", "tcp", "4", "20ms", "")
     assert status == 0, shown
     asked = [

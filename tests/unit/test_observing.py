@@ -25,7 +25,7 @@ def test_routers_answer_in_parallel_and_each_in_order() -> None:
 
     def observe(device: str, command: str) -> RouterAnswer:
         if command == "show clock":
-            both.wait(30)  # Nobody gets on before the other router is asked.
+            both.wait(30)  # No router is read before the other one is asked.
         asked.append((device, command))
         return RouterAnswer(f"{device}: {command}\n", None)
 

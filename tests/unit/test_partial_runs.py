@@ -80,7 +80,7 @@ def test_run_of_one_arm_is_compared_in_that_arm(
     assert main(["compare", str(run), "--json"]) == ExitStatus.WITHIN
     output = capsys.readouterr().out
     assert json.loads(output[output.index("{") :])["not_asked_for"] == all_rows - own
-    # What it was asked for and has not, is gone all the same.
+    # A requested value that is missing counts as missing nonetheless.
     lines = (run / COMPARISON).read_text().splitlines(keepends=True)
     (run / COMPARISON).write_text("".join([lines[0], *lines[2:]]))
     assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
@@ -117,7 +117,7 @@ def test_report_has_no_rows_of_omitted_parts() -> None:
     slow = comparison[where.str.contains("128 kb/s") & (where != "line = 128 kb/s, ring = 2")]
     (table,) = published_tables(slow, experiment)
     assert table.title == whole[1].title and table.rows == [whole[1].rows[0], whole[1].rows[2]]
-    # What was to be measured and was not, has its place.
+    # A planned value that was not measured has its row.
     (table,) = published_tables(slow.assign(measured=math.nan), experiment)
     assert [{measured for _, measured in pairs} for _, pairs in table.rows] == [{"–/–/–"}] * 2
 

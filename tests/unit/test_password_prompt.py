@@ -49,7 +49,7 @@ def test_missing_passwords_are_requested_once(tmp_path: Path, monkeypatch: pytes
         "R1": ("typed-password-1", "typed-secret-1"),
     }
     assert before["R3"] == ("it-is-there-3", None) and before["R4"] == (None, None)
-    # By another name it is the same inventory.
+    # The same inventory under another name.
     monkeypatch.chdir(tmp_path)
     assert words(Path("rack.yml")) == words(rack)
     assert KNOWN.hidden("R1 has typed-password-1 and typed-secret-1") == "R1 has <removed> and <removed>"

@@ -29,7 +29,7 @@ def test_peer_is_the_user_of_the_connecting_process(pair: tuple[socket.socket, s
     assert owner_of_peer(called) == os.geteuid() and owner_of_peer(caller) == os.geteuid()
     assert is_own_peer(called)
     caller.close()
-    # What is left of a closed connection is the kernel's.
+    # The kernel owns the rest of a closed connection.
     assert owner_of_peer(called) in (None, 0, os.geteuid())
 
 
@@ -73,7 +73,7 @@ def test_connections_of_another_user_are_skipped() -> None:
             assert process.stdout is not None and process.stdout.readline() == b"\n"
             with socket.create_connection(listener.getsockname()) as mine:
                 accepted = None
-                # Each call hangs up on some hundred others and then lets its process do something else.
+                # Each call closes some hundred other connections, and then lets its process do something else.
                 for _ in range(20):
                     with suppress(BlockingIOError):
                         accepted = listener.accept()[0]

@@ -82,7 +82,7 @@ def test_parallel_labs_do_not_shorten_a_cell() -> None:
 def test_steps_of_a_cell_are_in_order() -> None:
     for cell in make_plan(ARTICLE).cells:
         kinds = [step.kind for step in cell.steps]
-        # Ansible undoes what the cell before left, in the order that configures this one.
+        # Ansible removes the previous cell's configuration, in the order that configures this one.
         assert kinds[0] == "restore"
         assert kinds.index("wait") < kinds.index("prepare") < kinds.index("capture on")
         assert kinds.index("capture on") < kinds.index("traffic") < kinds.index("capture off")

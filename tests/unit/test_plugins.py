@@ -95,7 +95,7 @@ def test_experiment_runs_with_a_plugin(
     assert status == status_of(newest_run(Path())) in (0, 1)
     output = capsys.readouterr()
     assert "The run is valid" in output.out
-    # One metric does not load: the others are there, and it is named once.
+    # One metric fails to load: the others are available, and it is reported once.
     assert output.err.count('plug-in skipped: the metric "acme.gone" of the package acme-qos 1.2') == 1
     assert cli.main(["figure", "policing-vs-shaping"]) == 0
     listed = capsys.readouterr().out
@@ -103,7 +103,7 @@ def test_experiment_runs_with_a_plugin(
     assert "acme.fails" not in listed
     assert cli.main(["figure", "policing-vs-shaping", "acme-shares"]) == 0
     assert (project / "acme-shares.svg").read_text().startswith("<?xml")
-    # Without the package the word is as unknown as any other, and the run says what is missing.
+    # Without the package the word is unknown, and the run reports the missing package.
     monkeypatch.setattr(plugins, "installed_plugins", lambda kind: {})
     monkeypatch.setattr("qoslab.model.experiment.installed_plugins", lambda kind: {})
     assert cli.main(["validate", "mine"]) == 2

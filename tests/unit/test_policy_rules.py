@@ -184,7 +184,7 @@ def refused_by_engine(device: Device) -> str:
 def compare(device: Device) -> None:
     ios = refused_by_ios(device)
     if ios == MIXED_LIMIT_UNITS:
-        return  # IOS wants one unit in a policy-map; the engine in each class.
+        return  # IOS requires one unit in a policy-map, the engine one in each class.
     engine = refused_by_engine(device)
     assert bool(ios) == bool(engine), (ios, engine)
     assert not ios or find_refusal(ios) or "not allowed" in ios or "not supported" in ios, ios

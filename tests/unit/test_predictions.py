@@ -91,7 +91,7 @@ def test_probes_queue_behind_each_other_in_the_ring(kbps: int, ring: int) -> Non
     operations = [operation(ring, flood_ms, echo_ms, start) for _ in range(4000)]
     trips = [wait + echo_ms + 3 * 0.32 for each in operations for wait in each]
     jitter = [abs(after - before) for each in operations for before, after in pairwise(each)]
-    # The greatest and least of 40 000 are within a hundredth of a packet of what can be.
+    # The maximum and minimum of 40 000 are within a hundredth of a packet of the possible ones.
     assert max(trips) == pytest.approx(text["rtt.max"], abs=flood_ms / 100)
     assert min(trips) == pytest.approx(text["rtt.min"], abs=flood_ms / 100)
     assert mean(trips) == pytest.approx(text["rtt.avg"], abs=0.1)
@@ -320,7 +320,7 @@ def test_hashed_flows_share_as_computed(flows: int) -> None:
         ends = (min(of[metric]), max(of[metric])) if jumps else (centre - 3 * spread, centre + 3 * spread)
         assert rows[metric].prediction == pytest.approx(centre, rel=0.005)
         assert rows[metric].bounds == pytest.approx(ends, rel=0.01)
-    # Two thirds into 65 s, of which the flows have not sent in the first five.
+    # Two thirds of 65 s; the flows did not send in the first five.
     waited = [
         sum(min(16.0, max(0.0, count * offered_bps - share) * (65 * 2 / 3 - 5) / (8 * 260)) for count in queues)
         for queues, share in zip(every, alike, strict=True)

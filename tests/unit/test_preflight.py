@@ -312,7 +312,7 @@ def test_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
         if each.grave
     ]
     assert len(lines) == 1 and "(archive: its maximum is 120 min, but the longest cell needs 210 min)" in lines[0]
-    # Another may last.
+    # Another one may last.
     changed["rollback_state"] = replace(SAVED, running=ARCHIVED)
     assert not [each for each in run_checks(preflight_facts(**changed)) if each.grave]
 
@@ -337,7 +337,8 @@ def test_one_router_under_two_names_is_found_by_its_hardware_addresses() -> None
     assert two_routers(ports, ports, board="") == [
         f"R1 and R2: found one router under both names ({reported}), {advice}"
     ]
-    # Virtual ones of one model print one serial number; one that has taken another's address has others besides.
+    # Virtual routers of one model print the same serial number; one that took another's address has other addresses
+    # too.
     assert two_routers(ports, {"FastEthernet0/0": MACS["Fa1"]}) == []
     assert two_routers(ports, {**ports, "FastEthernet0/1": MACS["Fa1"]}) == []
     assert two_routers({"Serial0/0": ""}, {"Serial0/0": ""}) == []
@@ -359,13 +360,13 @@ def test_one_machine_under_two_names_is_found() -> None:
         "client and server: found one machine under both names, and eth0 for both, expected one interface for each; "
         "give each a different device in qoslab_interfaces, or a different ansible_host"
     ]
-    # A PC with a card for each, as namespaces.
+    # A PC with a NIC for each host, as namespaces.
     assert text("namespace", "eth1", client=same, server=same) == []
     assert text("in place", "eth1", client=same, server=same) == [
         "client and server: found one machine under both names (eth0 has 02:00:00:00:00:01 in both), expected a device "
         "for each; set `qoslab_isolate: namespace` for both, or use two machines"
     ]
-    # Namespaces of one machine that are hosts each, and machines whose image was copied.
+    # Namespaces of one machine that are separate hosts, and machines with a copied image.
     assert text("in place", "eth0", client=same, server=cards(MACS["Fa0"], MACS["Fa1"])) == []
     assert text("in place", "eth0", client=same, server={**same, "machine": "b"}) == []
 

@@ -74,7 +74,7 @@ def too_long_in_rust(text: str) -> list[str]:
     found = []
     for start, line in enumerate(lines):
         function = re.match(r"( *)(?:[a-z()]+ )*fn (\w+)", line)
-        # One of a single line has no closing brace of its own.
+        # A function on a single line has no closing brace of its own.
         if function and not line.endswith((";", "}")):
             count = lines[start:].index(f"{function[1]}}}") + 1
             found += [f"{function[2]}: {count} lines"] if count > LONGEST_FUNCTION else []
@@ -131,9 +131,9 @@ def test_long_level_runs_each_night() -> None:
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/nightly.yml")
     assert [each["cron"] for each in workflow["on"]["schedule"]]
     each = workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
-    # Lint, types and wheel ran with the change.
+    # Lint, types and wheel ran for the change itself.
     assert [entry["environment"] for entry in each] == [name for name in long if name not in ("lint", "types", "wheel")]
-    # With `--` and nothing behind it an environment would have no default, either.
+    # With `--` and nothing after it, an environment would have no default either.
     given = [entry["arguments"] for entry in each if "arguments" in entry]
     assert given and all(re.match("-- .", arguments) for arguments in given)
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
@@ -153,7 +153,7 @@ def test_nightly_job_installs_third_party_programs() -> None:
         for each in workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
         if each["environment"] == "interchange"
     )
-    # The bootstrap has a browser installed.
+    # The bootstrap installs a browser.
     assert set(entry["packages"].split()) == needed - {"chromium"}
     steps = [step for step in workflow["jobs"]["tox"]["steps"] if step.get("if") == "matrix.packages"]
     assert [step["run"].rpartition("--no-install-recommends ")[2] for step in steps] == ["${{ matrix.packages }}"]

@@ -113,7 +113,7 @@ def test_client_starts_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
 ) -> None:
     with AccessProxies({"R1": way(device)}, transcripts=tmp_path) as proxies:
-        # With the login that was made beforehand, then with one of its own.
+        # With the prepared login, then with a new one.
         proxies.open("R1")
         assert privilege(proxies, "R1") == ANSWER
         assert privilege(proxies, "R1") == ANSWER
@@ -179,7 +179,7 @@ def test_reason_of_a_refused_client_is_reported(modern_device: FakeDevice, tmp_p
             assert found.value.kind is kind
             assert str(found.value).startswith(f"{name}: {kind}: 127.0.0.1 port ")
             assert hint in found.value.hint
-        # All of them together are named at once.
+        # All of them are named at once.
         with pytest.raises(AccessFault) as found:
             proxies.open()
         assert [line.split(":")[0] for line in str(found.value).splitlines()] == list(expected)
@@ -228,7 +228,7 @@ def test_refused_login_is_not_retried(modern_device: FakeDevice) -> None:
         message = f"R1: login refused: 127.0.0.1 port {modern_device.ssh} by ssh refused user 'lab'"
         assert texts == [f"\r\n% Error: {message.removeprefix('R1: ')}\r\n"] * 3
         assert modern_device.asked == before + 1
-        # Notes come from a thread, after the text that the client reads.
+        # A thread sends notes, after the text that the client reads.
         wait_until(lambda: len(noted) >= 3, "each refused login is noted")
         assert noted == [message] * 3
         explained = proxies.explain_failure("R1")
@@ -276,7 +276,7 @@ def test_device_speed_is_measured_at_login(modern_device: FakeDevice) -> None:
         with AccessProxies({"R1": far}) as proxies:
             assert proxies.access()["R1"].pause_s is None, "not logged in yet"
             proxies.open()
-            # Further than any pause reaches.
+            # Longer than any pause.
             (found,) = proxies._round_trips.values()
             assert found >= 0.1 and proxies.access()["R1"].pause_s is None
 

@@ -68,7 +68,7 @@ def test_helpers_give_the_same_bytes(folder: RunFolder) -> None:
 def test_every_cell_is_read_with_any_number_of_helpers(folder: RunFolder, most: int) -> None:
     readings = run_readings(folder)
     read(readings, folder.open().cells, most)
-    # Without a helper there is nothing to be done ahead.
+    # Without a helper process, nothing is read ahead.
     assert [readings.is_unread(cell) for cell in folder.open().cells] == [most == 0] * len(folder.open().cells)
 
 
@@ -109,7 +109,7 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
     readings = run_readings(folder)
     of_helper_alone(readings, [cell])
     assert readings.is_unread(cell)
-    # It is a problem of its cell, reported when that is read.
+    # A problem of its cell, reported when the cell is read.
     read(readings, [cell, *folder.open().cells[1:]], 1)
     assert readings.is_unread(cell)
     with pytest.raises(type(alone.value)) as helped:

@@ -10,7 +10,7 @@ from qoslab.results.redaction import Redaction
 def test_known_values_are_hidden_and_similar_words_stay() -> None:
     redaction = Redaction(["correct horse", "lab", None, ""])
     assert redaction.mask("it said: xcorrect horsex") == "it said: x<removed>x"
-    # A short one only if a secret stands: hosts and arms may be called the same.
+    # A short secret only where a secret stands: hosts and arms may have the same name.
     text = 'host lab: {"password": "lab", "labels": "lab"} Password: lab secret=label'
     assert redaction.hidden(text) == text.replace('"password": "lab"', '"password": "<removed>"').replace(
         "Password: lab", "Password: <removed>"

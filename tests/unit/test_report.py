@@ -236,7 +236,7 @@ class TestPage:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         udp = traffic.get("protocol") == "udp"
         experiment["duration"] = "3 s" if udp else "4 s"
-        # The recorded one is of other streams, and would contradict these.
+        # The recorded one belongs to other streams, and would contradict these.
         experiment["captures"] = []
         experiment["traffic"] = [{"name": "transfer", "from": "client", "to": "server"} | traffic]
         folder = sample_run.make_run(tmp_path, experiment=experiment)

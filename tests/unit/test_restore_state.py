@@ -60,7 +60,7 @@ def test_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> None:
         begin_state(inventory)
     assert "were not restored after the run " in found.value.message
     assert found.value.hint == f"Restore them: qoslab lab rescue {inventory}"
-    # Refusing leaves the way free.
+    # A refusal leaves the state available.
     RestoreState.for_inventory(inventory).lock_routers()
 
 
@@ -85,7 +85,7 @@ def test_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: pytes
     (state.folder / "restore").mkdir()
 
     def cut_off(folder: Path, **_: object) -> None:
-        # Nobody begins in what is being removed.
+        # Nobody starts in a folder that is being removed.
         with pytest.raises(UserError, match="another process is in progress on these routers"):
             RestoreState.for_inventory(inventory).lock_routers()
 

@@ -74,7 +74,7 @@ def test_confirmed_commit_is_preferred(device: FakeDevice, proxies: AccessProxie
     router = device.router
     assert router.rollback_time == router.moment + timedelta(minutes=7)
     before = router.reverted_to
-    # Renewed, it leads to the same configuration, at a later time.
+    # Renewing it keeps the same configuration, at a later time.
     router.moment += timedelta(minutes=5)
     configured(device, "policy-map P")
     guard.arm(MINUTE)
@@ -100,7 +100,7 @@ def test_restart_method_is_used_if_no_configuration_is_lost(device: FakeDevice, 
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"}
     assert router.reload_time == router.moment + timedelta(minutes=70)
-    # What the run changes in the meantime is not saved by renewing.
+    # Renewing the timer does not save the changes that the run has made in the meantime.
     configured(device, "policy-map P")
     saved = router.startup
     guard.arm(MINUTE)
@@ -118,7 +118,7 @@ def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessPr
     kept: list[dict[str, str]] = []
     guard = rollback(proxies, 7, None, keep=lambda armed: kept.append(dict(armed)))
     guard.arm(MINUTE)
-    # What was tried is known before it may count.
+    # The attempts are known before they can count.
     assert guard.armed == {"R1": "eem"} and kept == [{"R1": "archive"}, {"R1": "eem"}]
     wanted = Applet(420.0, ("enable", "configure replace flash:qoslab-before.cfg force"))
     assert countdown_applets(router.device) == {"qoslab-1": wanted}
@@ -128,7 +128,7 @@ def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessPr
     for name in ("qoslab-2", "qoslab-1", "qoslab-2"):
         guard.arm(MINUTE)
         assert countdown_applets(router.device) == {name: wanted} and router.flash["qoslab-before.cfg"] == copy
-    # It is no change of somebody else's.
+    # It is not a change by somebody else.
     (during,) = proxies.ask("R1", "show running-config")
     assert [
         each for each in unrestored_lines(before, during, [], router.device.hardware) if "policy-map" not in each
@@ -136,7 +136,7 @@ def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessPr
     guard.disarm()
     configured(device, "no policy-map P")
     assert proxies.ask("R1", "show running-config") == [before] and router.flash == {}
-    # To stop it once more is no matter.
+    # Stopping it again is not an error.
     stop(proxies.ask, "R1", "eem")
 
 
@@ -204,7 +204,7 @@ def test_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessP
     router = device.router
     longest = Duration.parse("120 min")
     wanted = RouterSettings(rollback="archive", rollback_margin=MINUTE)
-    # It is refused at once, since it would end in the middle of the longest cell.
+    # It is refused at once, because it would expire in the middle of the longest cell.
     with pytest.raises(UserError, match=r"archive: its maximum is 120 min, but the longest cell needs 121 min$"):
         RollbackTimers(proxies.ask, {"R1": wanted}, longest).arm(MINUTE)
     assert router.rollback_time is None
@@ -294,7 +294,7 @@ def test_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice,
         match=r"R1: the rollback timer could not be restarted \(archive\): %No Rollback Confirmed Change pending",
     ):
         guard.arm(MINUTE)
-    # To stop it nonetheless is no error: the rescue does not know.
+    # Stopping it nonetheless is not an error: the rescue does not know.
     stop(proxies.ask, "R1", "archive")
 
 
@@ -305,7 +305,7 @@ def test_show_queries_leave_a_router_unchanged(device: FakeDevice, tmp_path: Pat
         assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
         assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
         assert proxies.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
-        # Of all that one login sufficed.
+        # One login sufficed for all of that.
         assert device.asked == before + 1
 
 

@@ -159,7 +159,7 @@ def test_ipv6_addresses_and_routes_are_in_the_topology(tmp_path: Path) -> None:
     assert own["A", "GigabitEthernet0/0"] == "2001:db8::1/64"
     assert own["A-Gi0-1", "eth0"] == "2001:db8:a::2/64"
     assert own["B-Gi0-1", "eth0"] == "2001:db8:b::/127"
-    # The router at the other end of a serial line has IPv4 alone.
+    # The router at the other end of a serial line only has IPv4.
     assert own["A", "Serial0/0/0"] == "None"
     routes = {name: {(str(each.prefix), str(each.via)) for each in topology.nodes[name].routes} for name in "AB"}
     assert ("2001:db8:b::/127", "2001:db8::2") in routes["A"]
@@ -235,7 +235,7 @@ def test_simulated_classes_have_the_rates_of_the_input(tmp_path: Path, monkeypat
     passed = metrics[metrics["metric"].str.startswith("class.passed(class-default/")].set_index("metric")["value"]
     assert passed["class.passed(class-default/VIDEO)"] == pytest.approx(4_056_000, rel=0.01)
     assert passed["class.passed(class-default/class-default)"] == pytest.approx(7_140_000, rel=0.01)
-    # The measured call is of the class too: 50 packets of 214 bytes a second.
+    # The measured call belongs to the class too: 50 packets of 214 bytes per second.
     assert passed["class.passed(class-default/REALTIME)"] == pytest.approx(856_000 + 85_600, rel=0.01)
 
 

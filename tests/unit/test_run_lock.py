@@ -61,7 +61,7 @@ def test_run_locks_a_router_and_leaves_nothing(device: FakeDevice, proxies: Acce
     (during,) = proxies.ask("R1", "show running-config")
     assert lock_owner(proxies.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
     assert kept == [ALICE] and device.router.reload_time is not None
-    # It is no change of somebody else's, and the countdown is begun again for the next cell all the same.
+    # It is not a change by somebody else, and the rollback timer is restarted for the next cell nonetheless.
     assert unrestored_lines(before, during, [], MODELS["3725"].hardware()) == []
     guard.arm(MINUTE)
     assert kept == [ALICE]
@@ -81,7 +81,7 @@ def test_run_lock_stays_until_the_rollback_timer_is_stopped(device: FakeDevice, 
     guard = RunLocks(RollbackTimers(ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), ask, ["R1"], ALICE)
     guard.arm(MINUTE)
     guard.disarm()
-    # In between nobody else begins, whose countdown would be stopped.
+    # In the meantime no other run begins, whose rollback timer would be stopped.
     assert order == ["reload cancel", "no alias exec qoslab"]
 
 
@@ -144,7 +144,7 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
         monkeypatch.setattr(rescuing, each, MagicMock())
     stops = ROLLBACK_METHODS["reload"]
     with monkeypatch.context() as patch:
-        # As a router that lets nobody enter that.
+        # Like a router on which nobody may enter the command.
         patch.setattr(type(stops), "stop", lambda _: ("show clock",))
         with pytest.raises(DeviceError, match=r"R1: its reload is still scheduled; by hand: show clock"):
             restore_routers(inventory, pytest.fail)
@@ -158,7 +158,7 @@ def test_rescue_leaves_a_router_locked_by_another_run(
     device: FakeDevice, proxies: AccessProxies, killed_run_inventory: tuple[Path, RestoreState]
 ) -> None:
     inventory, state = killed_run_inventory
-    # Alice's run was killed and its countdown has ended; then Bob's began.
+    # Alice's run was killed and its rollback timer has expired; then Bob's run began.
     type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, "the run of bob").arm(MINUTE)
     with pytest.raises(UserError) as found:

@@ -31,7 +31,7 @@ def test_without_triggers_routers_are_read_every_second() -> None:
     ("moment", "times"),
     [
         (1.4, [101, 101.7, 102, 103]),
-        # Near a regular one, before and after it, it takes its place.
+        # Close to a regular sample, before or after it, it replaces the regular one.
         (1.625, [101, 101.925, 103, 104]),
         (1.8, [101, 102.1, 103, 104]),
         (1.95, [101, 102, 102.25, 103]),
@@ -40,7 +40,7 @@ def test_without_triggers_routers_are_read_every_second() -> None:
 def test_counters_are_read_once_per_trigger(moment: float, times: list[float]) -> None:
     readings = CounterReadings(100.0, [moment])
     assert taken_times(readings, 1) == [100]
-    # Until the traffic has a beginning nobody knows when it is.
+    # Before the traffic starts, its time is unknown.
     assert readings.next_reading_time() == 101
     readings.start(100.3)
     assert taken_times(readings, 4) == pytest.approx(times)

@@ -123,7 +123,7 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
     monkeypatch.setattr(fake.jobs, "labs", 4)
     monkeypatch.setattr(fake.jobs._machine, "processors", 2)
     schedule = fake.schedule
-    # Nobody is in the way of the first ones.
+    # Nothing delays the first ones.
     first, second, third = (schedule.lease(number) for number in range(3))
     assert first is not None and second is not None and third is not None
     began: list[int] = []
@@ -135,12 +135,12 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
         for thread in more:
             thread.start()
         time.sleep(0.5)
-        assert began == []  # the third is still being made ready
+        assert began == []  # the third is still being prepared
         with schedule.traffic_turn(2):
             wait_until(lambda: began, "one of them is being made ready")
             time.sleep(0.2)
             assert len(began) == 1  # not both
-            # One that fails before its turn makes room as well.
+            # A cell that fails before its turn also frees its slot.
             schedule.finish(first, fake.record(first), worker=began[0])
             for thread in more:
                 thread.join(10)

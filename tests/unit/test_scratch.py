@@ -89,7 +89,7 @@ def test_folders_in_use_or_of_other_users_stay(temporary: Path, monkeypatch: pyt
         folder.mkdir()
     write_owner(mine)
     (unknown / "notes").write_text("mine")
-    # The number of a process is given again; when it started is not.
+    # Process numbers are reused, start times are not.
     owner = scratch._process_identity(os.getpid()) | {"started": 1}
     (reused / OWNER_FILE).write_text(json.dumps(owner))
     (temporary / "qoslab-link").symlink_to(reused)
@@ -100,7 +100,7 @@ def test_folders_in_use_or_of_other_users_stay(temporary: Path, monkeypatch: pyt
 def test_folders_of_another_pid_namespace_stay(temporary: Path) -> None:
     folder = temporary / "qoslab-elsewhere"
     folder.mkdir()
-    # Its number is another process's here.
+    # Its number belongs to another process here.
     (folder / OWNER_FILE).write_text(
         json.dumps(scratch._process_identity(os.getpid()) | {"started": 1, "pids": "pid:[1]"})
     )

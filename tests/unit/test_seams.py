@@ -92,7 +92,7 @@ def compared_at(node: ast.AST, seam: Seam) -> Iterator[int]:
         case ast.MatchValue(value=value):
             sides = [value]
         case ast.Dict(keys=found):
-            # A table by the words is a registry of its own.
+            # A table indexed by the words is a separate registry.
             sides = [key for key in found if key is not None]
         case ast.Subscript(slice=ast.Attribute() | ast.Name() as key, ctx=ast.Load()):
             # `{"ios": …}[node.platform]` is a comparison too.
@@ -237,5 +237,5 @@ def test_every_kind_of_lab_has_a_worker() -> None:
     for kind in LABS.values():
         found = lab_machinery(kind)
         assert isinstance(found, LabMachinery)
-        # Who measures in real time is asked when a run begins: there may be nobody here.
+        # The measuring workers are looked up when a run begins: there may be none here.
         assert kind.real_time or set(found.versions("", None))  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ class TestReadingTimes:
             needs_counter_triggers=True
         )
         assert reading_times(30.0, 10.0, [6.0]) == [5.5, 6.5, 10.0, 20.0, 30.0]
-        # One that is near enough is not taken twice, and none is due before the traffic or after it.
+        # A reading that is close enough is not taken twice, and none is due before or after the traffic.
         assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]
         assert reading_times(9.0, 3.0, [3.4, 6.0]) == [3.0, 3.9, 5.5, 6.0, 6.5, 9.0]
 
@@ -259,7 +259,7 @@ class TestRows:
         text = SERIAL.replace("weighted fair", message)
         parsed = parse("ios", "show interfaces Serial0/1/0", text).parsed
         assert parsed is not None
-        # Of another interface there is no line.
+        # There is no line for another interface.
         parsed["Serial0/1/1"] = parsed["Serial0/1/0"]
         command = reading("show interfaces Serial0/1/0", _plain_rows(parsed), 2.0, text)
         unread = reading("show policy-map interface", {"unparsed": "it says nothing"}, 1.0)
@@ -324,11 +324,11 @@ class TestRows:
         read = [reading(each, {}, at_s) for each, at_s in ((policy, 3.0), (interface, 2.0), (statistics, 4.0))]
         assert last_common_time_ns(read) == 2 * SECOND
         assert last_common_time_ns([*read, reading(interface, {}, 5.0)]) == 3 * SECOND
-        # In any order of storage; and others count nothing.
+        # In any order of storage; other interfaces count nothing.
         others = [reading(each, {}, 1.0) for each in (LOAD, "show queue Serial0/0", "show interfaces")]
         assert last_common_time_ns([reading(interface, {}, 5.0), *read, *others]) == 3 * SECOND
         assert last_common_time_ns([reading(policy, {}, 6.0), *read[1:], reading(interface, {}, 7.0)]) == 4 * SECOND
-        # What could not be read was not read.
+        # An unreadable value was not read.
         assert last_common_time_ns([*read, reading(policy, {"unparsed": "why"}, 9.0)]) == 2 * SECOND
         assert last_common_time_ns([reading(policy, {"unparsed": "why"}, 9.0), *read[1:]]) == 0
         assert last_common_time_ns([]) == last_common_time_ns(others) == 0
@@ -357,7 +357,7 @@ class TestRows:
             64,
         )
         assert row["queue_max_active_conversations"] == 2
-        # What is not printed is not there.
+        # A value that is not printed is missing.
         assert row["input_packets"] is None and "line_rate_bps" not in row
 
     @pytest.mark.parametrize(
@@ -366,10 +366,10 @@ class TestRows:
             # 100 Mb/s carry 12.5 MB a second.
             (2**32 - 1_000_000, 11_000_000, 2**32 + 11_000_000),
             (2**32 - 1_000_000, 14_000_000, 14_000_000),
-            # To the byte, with 10,000 for the instants that are not known.
+            # Exact to the byte, plus 10,000 for the uncertainty of the instants.
             (2**32 - 10_000, 12_500_000, 2**32 + 12_500_000),
             (2**32 - 10_000, 12_500_001, 12_500_001),
-            # One of 64 bits, that somebody cleared.
+            # A 64-bit counter that somebody cleared.
             (2**32, 100, 100),
             (4_000_000, 100, 100),
             (2**40, 100, 100),
@@ -399,7 +399,7 @@ class TestRows:
             ("A", 4_000_000_000, 7),
             ("B", 5, 2**32 - 1),
             ("A", 2**32 + 100, 8),
-            # Of its line nobody knows what it carries.
+            # The capacity of its line is unknown.
             ("B", 6, 0),
             ("A", 2**32 + 4_200_000_000, None),
             ("A", 2**33 + 100, 9),
@@ -413,7 +413,7 @@ class TestRows:
         assert [row["interface"] for _, row in rows] == ["Serial0/0.5", "Vlan7"]
 
     def test_conversation_rows_follow_from_two_readings(self) -> None:
-        # Two packets as the author prints them, the addresses of others, and one that is not IP.
+        # Two packets as in the author's output, the addresses of others, and one that is not IP.
         text = """  Output queue: 64/1000/64/12799 (size/max total/threshold/drops)
 
   (depth/weight/total drops/no-buffer drops/interleaves) 57/32384/12799/0/0
@@ -479,7 +479,7 @@ class TestRows:
         assert len(both) == 6
         port = {"GigabitEthernet1/0/15"}
         assert {row["interface"] for row in rows(statistics + dropped)} == port
-        # Where the statistics have no drops, the ASIC's count.
+        # If the statistics have no drops, those of the ASIC count.
         apart = rows(statistics)
         assert {row["interface"] for row in apart} == port
         assert {

@@ -181,7 +181,7 @@ def test_host_probe_and_responder_are_simulated() -> None:
     ]
 
 
-# What is refused
+# Refusals
 
 
 def test_switched_port_is_reported() -> None:
@@ -220,7 +220,7 @@ def test_kernel_is_refused_with_the_alternative_named() -> None:
 def test_unmodelled_features_are_refused(path: str, value: str, where: str, found: str) -> None:
     listed = dict(findings("policing-vs-shaping", {path: value}))
     assert listed[where].startswith(f"found {found}")
-    load_sweep(EXPERIMENTS / "policing-vs-shaping.yml", {path: value})  # which the virtual lab does
+    load_sweep(EXPERIMENTS / "policing-vs-shaping.yml", {path: value})  # the virtual lab does
 
 
 def test_commands_refuse_unsimulated_features(capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,7 +184,7 @@ def test_ramp_before_a_steady_series_is_trimmed() -> None:
 
 
 def test_burst_before_a_steady_series_is_trimmed() -> None:
-    # Mb/s, second by second: what a bucket of 1.5 s lets pass first, and then the policer's rate.
+    # Mb/s, second by second: first the contents of a 1.5 s bucket, then the policer's rate.
     series = [2.27, 1.02, 0.88, 1.07, 0.94, 0.92, 1.03, 0.93, 1.01, 0.96, 0.95, 0.97, 0.96, 1.0, 0.96, 0.96, 0.92, 1.01]
     assert warm_up(series).samples == 1
 
@@ -200,7 +200,7 @@ def test_series_with_compensating_samples_is_steady(length: int) -> None:
 def test_credit_hidden_by_noise_follows_from_the_bucket() -> None:
     assert (warm_up(CREDIT).samples, warm_up(CREDIT, known=1).samples) == (0, 1)
     assert warm_up([*CREDIT[1:], *CREDIT[1:]], known=1).samples == 1
-    # More than what is known is still found, and of short series half is left.
+    # More than the known values is still found, and half of a short series remains.
     ramp = np.concatenate([np.linspace(0.0, 0.9, 8), np.ones(32)])
     assert warm_up(ramp, known=1).samples == warm_up(ramp).samples > 1
     assert [warm_up([3.0] * length, known=1).samples for length in (1, 2, LEAST_STEADY - 1)] == [0, 1, 1]
@@ -248,7 +248,8 @@ def test_at_most_half_of_a_series_is_trimmed() -> None:
 
 
 def test_first_sample_is_compared_with_all_others() -> None:
-    # 1 against 2, 2, 1, 1, 2, 1, 2: most are 2. Without the first 2 they would be as many as the 1s, and scatter.
+    # 1 against 2, 2, 1, 1, 2, 1, 2: most are 2. Without the first 2 there would be as many 1s, and the values would
+    # scatter.
     assert warm_up([1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 1.0, 2.0]) == WarmUp(1, steady=True, p_value=pytest.approx(0.1))
 
 
@@ -307,7 +308,7 @@ def test_unrepeated_cells_vary_like_a_sample() -> None:
 def test_average_of_cells_may_be_their_median() -> None:
     found = average([[1.0], [2.0], [9.0]], statistic="median")
     assert (found.value, found.over, found.low < 2.0 < found.high) == (2.0, "cells", True)
-    # The cell in the middle was not repeated: it is taken to vary as the other does.
+    # The cell in the middle was not repeated: its variance is assumed to equal the other's.
     found = average([[1.0], [2.0], [8.0, 9.0]], statistic="median")
     half = student_t(1) * math.sqrt(0.5)
     assert (found.low, found.high, found.over) == (
@@ -320,7 +321,7 @@ def test_average_of_cells_may_be_their_median() -> None:
 def test_single_cells_use_the_variance_of_repeated_ones() -> None:
     found = average([[10.0], [20.0, 22.0]])
     assert (found.value, found.over) == (15.5, "repetitions")
-    # A variance of 2 of the single one, of 1 of the other's median, with 3²/(2² + 1²) degrees of freedom.
+    # A variance of 2 of the single value and of 1 of the other's median, with 3²/(2² + 1²) degrees of freedom.
     half = student_t(9 / 5) * math.sqrt(3 / 4)
     assert (found.low, found.high) == (pytest.approx(15.5 - half), pytest.approx(15.5 + half))
 
@@ -367,12 +368,12 @@ def test_probability_of_a_level_is_that_of_statsmodels(values: list[float]) -> N
     assume(np.ptp(data) > 1e-3)
     few = int(len(data) ** (2 / 9))
     with warnings.catch_warnings():
-        # Its table ends at 0.01 and 0.1, of which it warns each time.
+        # Its table ends at 0.01 and 0.1, with a warning each time.
         warnings.simplefilter("ignore")
         try:
             theirs = kpss(data, regression="c", nlags="auto", result_object=True)
         except (OverflowError, ValueError):
-            # Its rule divides by autocovariances that add up to nothing.
+            # Its rule divides by autocovariances that add up to zero.
             theirs = kpss(data, regression="c", nlags=few, result_object=True)
         if theirs.lags * MOST_LAGS_OF >= len(data):
             theirs = kpss(data, regression="c", nlags=few, result_object=True)

@@ -188,7 +188,7 @@ def test_subinterface_without_vlan_has_no_address() -> None:
         "no interface Fa0/0.100",
         "interface Fa0/1.5\nencapsulation dot1q 5\nip address 10.5.0.1 255.255.255.0\nservice-policy output Shape",
         "interface Fa0/0.100\nencapsulation dot1q 101",
-        # Two that change places.
+        # Two names that are exchanged.
         "interface Fa0/0.100\nencapsulation dot1q 9\ninterface Fa0/0.20\nencapsulation dot1q 100 native\n"
         "interface Fa0/0.100\nencapsulation dot1q 7",
         "interface Fa0/0.100\nno service-policy output Shape\nno service-policy input Mark\n"

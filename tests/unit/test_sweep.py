@@ -63,7 +63,7 @@ VALUES = {name: read_value(text) for name, text in {"pir": "1 Mb/s", "link": "10
         ("pir * rtt", Size(6250)),
         ("max(pir * rtt, 30 kB) in B", 30_000),
         ("if(pir < 2 Mb/s, rtt, 1 s)", Duration(50_000_000)),
-        # Only the value that is wanted is computed.
+        # Only the requested value is computed.
         ("if(pir >= 2 Mb/s, rtt / 0, if(not true, 1, 7))", 7),
         ("rtt / 2", Duration(25_000_000)),
         ("1.44 * pir * rtt", Size(9000)),

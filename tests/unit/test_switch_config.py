@@ -69,7 +69,7 @@ def test_printed_configuration_parses_to_the_same_switch(device: Device) -> None
     again = parse_config(text, device.hardware)
     assert again == device
     assert render(again) == text
-    # Ansible sends lines again: nothing changes.
+    # Ansible sends the lines again: nothing changes.
     apply_config(again, text)
     assert again == device
 

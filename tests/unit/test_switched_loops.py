@@ -81,7 +81,7 @@ def test_loop_is_broken_by_the_expected_changes(apart: dict[str, str]) -> None:
 
 
 def test_link_that_forwards_in_one_direction_is_no_loop() -> None:
-    # B takes the tag of its own VLAN 1 at an access port, and what it sends there is in VLAN 7 of A.
+    # B receives the tag of its VLAN 1 at an access port, and the frames that it sends there are in VLAN 7 of A.
     assert len(find_loops(PAIR, {"A": port(2, TRUNK, "switchport trunk native vlan 7")})) == 1
 
 

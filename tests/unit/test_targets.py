@@ -116,7 +116,7 @@ def test_unwritable_target_is_reported(
 def test_device_file_is_written_and_not_replaced(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    # As of an ordinary user, who can make no file in its folder.
+    # As an ordinary user, who cannot create a file in the folder.
     monkeypatch.setattr(os, "access", lambda path, mode: path != FULL.parent)
     assert main(words(command, run, FULL)) == 2
     assert "/dev/full: cannot be written, the disk is full" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_forbidden_target_is_refused(
 ) -> None:
     monkeypatch.chdir(input_folder)
     Path("mine").mkdir()
-    # As of an ordinary user; root may write anywhere.
+    # As an ordinary user; root may write anywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: path != held)
     assert main(words(command, run, target)) == 2
     assert f"--{command} {target}: {message}" in capsys.readouterr().err
@@ -174,7 +174,7 @@ def test_full_disk_is_reported_and_leaves_no_file(
 ) -> None:
     monkeypatch.chdir(input_folder)
     before = leftovers(input_folder)
-    # The folder of a report for a forge has to be there.
+    # The folder of a report for a forge must exist.
     target = Path(FIXED.get(command, "made" if command in ("junit", "summary") else "deep/made"))
     with limit_space():
         assert main(words(command, run, target)) == 2

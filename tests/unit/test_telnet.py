@@ -40,7 +40,7 @@ def test_line_ends_and_byte_255_are_decoded() -> None:
 
 @given(st.binary(max_size=40), st.lists(st.integers(1, 5), max_size=40))
 def test_text_arrives_unchanged_in_any_fragments(text: bytes, cuts: list[int]) -> None:
-    # A lone line feed is no end of line on this line.
+    # A single line feed is no end of line on this connection.
     text = text.replace(b"\n", b"").replace(b"\r\0", b"\r")
     sent = TelnetConnection.client().send(text)
     server, arrived = TelnetConnection.server(), b""

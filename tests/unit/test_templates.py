@@ -339,7 +339,7 @@ def test_action_step_has_the_exit_status_of_the_run(status: int, ci_machine: CiM
     (ci_machine.folder / "qoslab-junit.xml").touch()
     done = run_github_step(ci_machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
     assert done.returncode == status
-    assert not (ci_machine.folder / "qoslab-junit.xml").exists()  # of the use before
+    assert not (ci_machine.folder / "qoslab-junit.xml").exists()  # of the previous use
 
 
 def test_each_use_of_the_action_in_a_job_has_its_own_artifact(ci_machine: CiMachine) -> None:
@@ -370,7 +370,7 @@ def test_workflow_uses_the_action_for_each_lab(
     # A hosted runner may be too busy for a cell of the virtual lab.
     assert words[words.index("--attempts") + 1] == "3"
     monkeypatch.chdir(TOP)
-    ends = words.index("--junit")  # what no run would write
+    ends = words.index("--junit")  # files that no run would write
     assert words[ends + 2] == "--summary"
     assert main([*words[:ends], *words[ends + 4 :], "--dry-run"]) == 0
 
@@ -446,7 +446,8 @@ def test_only_tested_files_are_released_by_the_only_writing_job() -> None:
     }
     needed = re.findall(r"needs\.(\w+)\.result == 'success'", job["if"])
     assert set(needed) == {"linux", "try"} and "&& github.ref_type == 'tag' &&" in job["if"]
-    # What may write runs nothing of the repository, and takes what the others keep behind their last command.
+    # The job with write permission runs nothing of the repository, and reads the artifacts that the other jobs upload
+    # at their end.
     taken, attested = [step["with"] for step in job["steps"] if "uses" in step]
     assert attested["subject-path"].split() == ["dist/*.whl", "dist/*.tar.gz"]
     assert taken == {"pattern": "dist-*", "path": "dist", "merge-multiple": True}

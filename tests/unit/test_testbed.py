@@ -89,7 +89,7 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
     assert r1.credentials["default"]["username"] == "kim"
     assert r1.credentials["default"]["password"].plaintext == "one"
     assert r1.credentials["enable"]["password"].plaintext == "two"
-    # What the device calls it, and what the experiment does.
+    # The device's name and the experiment's name of it.
     port = r1.interfaces["GigabitEthernet0/1"]
     assert (port.alias, port.link.name) == ("FastEthernet0/1", "wan")
     assert r1.interfaces["FastEthernet0/1"] is port
@@ -122,7 +122,7 @@ def test_pyats_validates_the_testbed(inventory: Path, tmp_path: Path, monkeypatc
         [pyats, "validate", "testbed", str(file)], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    # A link with one end in the testbed is no link to pyATS: all of them have two.
+    # A link with one end in the testbed is not a link for pyATS, whose links have two ends.
     assert "Link 'wan' has only one interface" not in done.stdout and "ERROR" not in done.stdout, done.stdout
 
 

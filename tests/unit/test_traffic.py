@@ -155,7 +155,7 @@ class TestIperf3:
         sent = json.loads(client.stdout)["end"]["sum_sent"]
         assert sum(stream.sender_bytes or 0 for stream in result.streams) == sent["bytes"]
         assert sum(stream.retransmits or 0 for stream in result.streams) == sent["retransmits"]
-        # What the client believes is more than what arrived: why its figures are not used.
+        # The client reports more than arrived, so its values are not used.
         assert sent["bytes"] > end["sum_received"]["bytes"]
         assert result.version == "iperf 3.12"
 
@@ -219,10 +219,10 @@ class TestIperf2:
         client, server = recorded_output("iperf-tcp", "txt")
         result = find_tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), client, server)
         for stream in result.streams:
-            # iperf 2 leaves out a last interval of some milliseconds.
+            # iperf 2 omits a last interval of some milliseconds.
             intervals = sum(each.bytes for each in result.intervals if each.stream == stream.stream)
             assert 0.95 * stream.bytes <= intervals <= stream.bytes
-            # TCP delivers in the end what the client has sent, but later.
+            # TCP finally delivers everything that the client sent, but later.
             assert stream.sender_bytes == stream.bytes
             assert stream.retransmits is not None
             assert stream.goodput_bps == pytest.approx(stream.bytes * 8 / stream.seconds)
@@ -238,7 +238,7 @@ class TestIperf2:
             assert stream.datagrams is not None and stream.lost is not None and stream.jitter_ms is not None
             assert stream.bytes == (stream.datagrams - stream.lost) * 500
         assert any("ack of last datagram failed" in warning for warning in result.warnings)
-        # It sent a little more than it was asked for.
+        # It sent a little more than requested.
         assert result.pace == SendingPace(0.0)
 
     @pytest.mark.parametrize(
@@ -415,14 +415,14 @@ class TestFlood:
             return find_tool("flood").parse(insert_noise(), seconds(2), client, FlowOutput(text)).intervals[-1].end_s
 
         assert ends(1, 1, 1, 1, 0, 0, 0, 0) == 2.0
-        # While it was sent to, silence counts; and so does what comes late.
+        # Silence counts while packets are sent to it, and so do late packets.
         assert ends(1, 0, 0, 0, 0, 0, 0) == 2.0
         assert ends(1, 1, 1, 1, 0, 1, 0, 0, 0, 0) == 3.0
 
     def test_sender_reports_skipped_packets_and_lateness(self) -> None:
         client, server = recorded_output("flood-lossy", "jsonl")
         pace = find_tool("flood").parse(insert_noise(), seconds(10), client, server).pace
-        # The latest were at least as late as the greatest distinguished lateness, which is no value.
+        # The latest packets were at least as late as the highest bucket of lateness, which is no value.
         assert pace == SendingPace(3224 / (3224 + 46776), 665e-6, None)
         refused = client.stdout.replace('"send_errors":{}', '"send_errors":{"ENOBUFS":50000}')
         pace = find_tool("flood").parse(insert_noise(), seconds(10), FlowOutput(refused), server).pace

@@ -132,7 +132,7 @@ def test_flood_sends_pages_of_web_users_from_random_start_times(tmp_path: Path) 
         assert stream.pages is not None and stream.page_max_ms is not None and stream.page_mean_ms is not None
         assert stream.bytes == stream.sender_bytes == stream.pages * 200_000
         assert 0 < stream.page_mean_ms <= stream.page_max_ms
-    # The starts are those of the seed, and differ.
+    # The seed determines the starts, which differ.
     starts = [each["start_s"] for each in json.loads(sent)["streams"]]
     assert starts[0] != pytest.approx(starts[1], abs=0.001)
     assert sum(each.bytes for each in result.intervals) == sum(each.bytes for each in result.streams)
@@ -203,12 +203,12 @@ def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) ->
     for call in voice.streams:
         assert call.delay_p50_ms is not None
         assert call.voice_r is not None
-        # 30 ms on the line, and pictures in front at 10 Mb/s.
+        # 30 ms on the line, and the pictures in front at 10 Mb/s.
         assert 30 < call.delay_p50_ms < 60
         assert 80 < call.voice_r < 92
     assert streaming.streams[0].voice_r is None
     assert streaming.streams[0].goodput_bps == pytest.approx(2_000_000, rel=0.15)
-    # A user loads a page, of 0.3 s, less than once in the time of the flow.
+    # A user loads a page of 0.3 s less than once during the flow.
     assert [each.pages is not None and each.pages <= 1 for each in web.streams] == [True, True]
 
 

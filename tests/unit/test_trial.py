@@ -107,7 +107,7 @@ def test_priority_voice_waits_for_one_packet_and_a_shaper_interval(version: str)
     assert voice.loss == 0
     assert voice.delay is not None
     assert queued.delay is not None
-    # A packet of 1514 bytes at 2 Mb/s; HQF sends in intervals of 4 ms.
+    # A packet of 1514 bytes takes this long at 2 Mb/s; HQF sends in intervals of 4 ms.
     assert PROPAGATION_MS < voice.delay.max_ms < PROPAGATION_MS + 1514 * 8 / 2000 + 4 + LAN_MS
     assert queued.delay.p50_ms > PROPAGATION_MS + 50
     assert voice.voice is not None
@@ -122,7 +122,7 @@ def test_shaper_passes_exactly_its_rate(version: str) -> None:
     assert 0.97 * 2_000_000 < total.sent_bps < 2_000_000 + 2 * 8000 * 2 / 10
     assert trial.variants[0].line_bps <= total.sent_bps + 1514 * 8 / 10
     voice = trial_class(trial, "class-default", "VOICE")
-    # 5 calls, 50 packets a second of 200 bytes and 14 of layer 2.
+    # 5 calls with 50 packets per second of 200 bytes and 14 of layer 2.
     assert voice.offered_bps == pytest.approx(5 * 50 * 214 * 8, rel=0.01)
     assert total.offered_bps == pytest.approx(
         voice.offered_bps + trial_class(trial, "class-default", "class-default").offered_bps, rel=0.001
@@ -135,7 +135,7 @@ def test_policer_passes_cir_and_its_burst(direction: str) -> None:
     policed = trial_class(trial, "STREAM")
     bits = policed.sent_bps * 10
     assert policed.offered_bps > 8_000_000
-    # The bucket of 50000 bytes is full at the start, and holds at least a packet less at the end.
+    # The 50000-byte bucket is full at the start, and at least one packet short at the end.
     assert 2_000_000 * 9.4 + 50_000 * 8 - 1514 * 8 < bits <= 2_000_000 * 10 + 50_000 * 8
     assert policed.drops == {"police": policed.dropped_packets}
     streaming = trial_kind(trial, "streaming")
@@ -160,7 +160,7 @@ def test_video_frames_are_sent_as_bursts() -> None:
         try_policy_text(text + "interface GigabitEthernet0/0\n service-policy output P\n", "video"), "video"
     )
     assert video.delay is not None
-    # An I picture of 31 kB, more than twice that of P pictures, takes 42 ms of the shaper; on average the line is free.
+    # An I picture of 31 kB, more than twice a P picture, takes 42 ms in the shaper; on average the line is free.
     assert video.received_bps < 1_700_000
     assert PROPAGATION_MS + 5 < video.delay.max_ms < PROPAGATION_MS + 60
 
@@ -287,7 +287,7 @@ def test_each_direction_uses_its_own_policies() -> None:
     # Connections begin within the first second.
     assert 0.85 * 2_000_000 < up.sent_bps < 1.01 * 2_000_000
     assert 0.85 * 4_000_000 < down.sent_bps < 1.01 * 4_000_000
-    # Acknowledgements of the uploads are in the class, too; the policer counts more than the class of the users.
+    # Acknowledgements of the uploads belong to the class too; the policer counts more than the class of the users.
     assert police.classes[0].sent_bps > down.sent_bps
     text = trial_text(trial)
     assert "GigabitEthernet0/0/1 output: policy-map USERS" in text

@@ -290,7 +290,7 @@ def test_units_are_used_from_their_size_without_trailing_zeros() -> None:
         "1 s",
         "100 s",
     ]
-    # As one number, however large, and with all its digits.
+    # As one number of any size, with all its digits.
     assert str(Rate(10**36)) == "1" + "0" * 27 + " Gb/s"
     assert str(Rate(10**30 + 1)) == "1" + "0" * 21 + ".000000001 Gb/s"
     assert str(Rate(10**36 - 10)) == "9" * 27 + ".99999999 Gb/s"

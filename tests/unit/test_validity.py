@@ -49,7 +49,7 @@ class TestRouters:
     def test_unexplained_frame_is_reported(self, message: dict[str, int], word: str) -> None:
         (reason,) = health(**message).reasons("R1")
         assert reason.startswith("R1: ") and word in reason
-        # A machine with more time would not do better.
+        # A machine with more time would do no better.
         assert health(**message).lateness("R1", TRAFFIC_S) == ()
 
     def test_late_returning_frames_are_reported(self) -> None:
@@ -102,7 +102,7 @@ class TestRouters:
         assert late.lateness("R1", TRAFFIC_S, feeds) == ()
         (reason,) = late.lateness("R1", TRAFFIC_S, feeds, one_decides=True)
         assert reason.startswith("R1 Fa0/1: a packet left over 1 ms late (1 ms, although a maximum is expected)")
-        # To a host it changes no decision.
+        # For a host this changes no decision.
         assert late.lateness("R1", TRAFFIC_S, one_decides=True) == ()
 
     def test_records_without_separate_ports_are_read(self) -> None:
@@ -134,7 +134,7 @@ class TestSeries:
         [
             (config("FastEthernet0/1", "input", police={"cir": 1}), ("B",)),
             (config("FastEthernet0/0", "output", shape={"average": 1}), ("B",)),
-            # What comes in there meets neither: output is back to the first router, or no packet waits.
+            # Packets that arrive there meet neither: output goes back to the first router, or no packet waits.
             (config("FastEthernet0/1", "output", police={"cir": 1}), ()),
             (config("FastEthernet0/0", "input", police={"cir": 1}), ()),
             (config("FastEthernet0/1", "input", set=[{"field": "dscp", "value": 46}]), ()),
@@ -171,7 +171,7 @@ class TestSeries:
     @pytest.mark.parametrize(
         ("traffic", "fed"),
         [
-            # By C at once or by B: which way, the routers know.
+            # Directly by C or via B: the routers know the path.
             ([("h", "s")], {"A": {"to-B", "to-C"}, "B": {"to-C"}, "C": set()}),
             ([("h", "B")], {"A": {"to-B", "to-C"}, "B": set(), "C": {"to-B"}}),
             ([("A", "h")], {"A": set(), "B": set(), "C": set()}),
@@ -206,7 +206,7 @@ def test_arms_decided_by_one_packet_are_known() -> None:
 
     assert deciding("tx-ring-limit") == ["variable", "cbr"]
     assert deciding("wfq-precedence") == ["wfq"]
-    # Its greatest goodput is of a flow, thousands of packets.
+    # Its greatest goodput is that of a flow, thousands of packets.
     assert deciding("hqf-fair-queue") == []
 
 
@@ -231,10 +231,10 @@ class TestSenders:
         assert late.lateness('probe "x"', one_decides=True) == (
             'probe "x": a datagram left 7.25 ms late, at most 1 ms is acceptable because a maximum is expected',
         )
-        # One that loses so much keeps its queue full: what is late finds others before it.
+        # A class that loses so much keeps its queue full, so late packets find others in front of them.
         assert record(7.25, lost=SENDER_FILLS).lateness("x", one_decides=True) == ()
         assert len(record(7.25, lost=SENDER_FILLS * 0.99).lateness("x", one_decides=True)) == 1
-        # Its mean is not to be trusted all the same.
+        # Its mean cannot be trusted nonetheless.
         bunched = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01, late_max_ms=7.25, lost=0.5)
         assert len(bunched.lateness("x", one_decides=True)) == 1
 
@@ -298,7 +298,7 @@ class TestClocks:
         ("moved", "found"),
         [
             ({time.CLOCK_REALTIME: 7 * 10**6}, (7 * 10**6, 0)),
-            # The wall clock goes on while the machine sleeps.
+            # The wall clock continues while the machine sleeps.
             ({time.CLOCK_REALTIME: 10**10, time.CLOCK_BOOTTIME: 10**10}, (0, 10**10)),
         ],
     )

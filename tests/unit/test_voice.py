@@ -59,7 +59,7 @@ def test_playout_buffer_drops_a_few_late_packets() -> None:
     found = best_voice_score(G711, delays, 1000)
     assert found is not None
     assert (found.playout_ms, found.loss_percent) == (20, pytest.approx(0.5))
-    # With 40 ms of network and packet, and half a percent of loss.
+    # With 40 ms of network and packet delay, and half a percent of loss.
     assert found.rating == pytest.approx(90.2, abs=0.5)
     waits = best_voice_score(G711, [(20_000_000, 500), (60_000_000, 500)], 1000)
     assert waits is not None
