@@ -18,7 +18,7 @@ that is cut off (python/cpython#126606), and such a file fails at each later imp
 MIN_ADDRESS_SPACE_BYTES = 512 * 2**20
 """Address space. With less, OpenBLAS ends the process with status 1 when NumPy is loaded."""
 
-# OpenBLAS makes a thread and a buffer for each processor when NumPy is loaded. Nothing here needs more than one.
+# OpenBLAS creates a thread and a buffer for each processor when NumPy is loaded. qoslab needs only one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

@@ -179,10 +179,10 @@ def format_alternatives(known: Iterable[str]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `did you mean "…"?`, or an empty string if no known word is similar."""
-    from difflib import get_close_matches  # most commands need no proposal
+    from difflib import get_close_matches  # most commands need no suggestion
 
     if len(word) > 100:
-        return ""  # comparing takes time that grows with the square
+        return ""  # the time of a comparison grows with the square of the length
     folded = {candidate.lower(): candidate for candidate in reversed(list(dict.fromkeys(known)))}
     near = get_close_matches(word.lower(), folded, 1)
     return f'did you mean "{folded[near[0]]}"?' if near and folded[near[0]] != word else ""

@@ -181,7 +181,7 @@ def _window_rates(readings: Columns, traffic_s: float, line: Line | None) -> _Fi
     seconds = float(window["time_s"][-1] - window["time_s"][0])
     offered, lost = window["bytes"], dropped_amounts(window, "bytes")
     if (np.diff(offered[~np.isnan(offered)]) < 0).any():
-        # Counters that went back: the policy was attached again.
+        # The counters decreased: the policy was attached again.
         return {}
 
     def rate(count: Column, what: str) -> float | Missing:
@@ -196,7 +196,7 @@ def _window_rates(readings: Columns, traffic_s: float, line: Line | None) -> _Fi
         "passed": rate(offered - lost - queued_amounts(window, "bytes"), "all dropped and queued bytes"),
     }
     if isinstance(found["passed"], Missing) and not window.has("time_error_s").any():
-        # A kernel counts the bytes that left and not those that it dropped.
+        # A kernel counts the bytes that it sent, not those that it dropped.
         found["passed"] = rate(window["queue_output_bytes"], "the bytes sent from the queue")
     packets = window["packets"] - dropped_amounts(window, "packets") - queued_amounts(window, "packets")
     if window.has("time_error_s").all():

@@ -44,7 +44,7 @@ def sampled_median(samples: Sequence[float]) -> Estimate:
     """
     ordered = sorted(samples)
     count, rank, outside = len(ordered), 0, 0
-    # The least rank on either side at which no more than 2.5 % of the cases are outside.
+    # The smallest rank on either side with at most 2.5 % of the cases outside.
     while (outside + math.comb(count, rank)) * 40 <= 2**count:
         outside += math.comb(count, rank)
         rank += 1

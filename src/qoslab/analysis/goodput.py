@@ -86,7 +86,7 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
         yield "datagrams.lost", lost
         if sent:
             yield "datagrams.loss", lost if isinstance(lost, Missing) else lost / sent
-        # A stream of which no two datagrams arrived has no jitter.
+        # A stream without two received datagrams has no jitter.
         arrived = datagrams.select(~(datagrams["datagrams"] - datagrams["lost"] < 2))
         if len(arrived):
             yield "datagrams.jitter", known_maximum(arrived["jitter_ms"], "jitter values of streams")

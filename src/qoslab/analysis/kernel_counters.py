@@ -45,7 +45,7 @@ def kernel_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: in
         time_s = (reply["time_ns"] - origin_ns) / 1e9
         for interface, counters in reply.get("tc", {}).items():
             place = {"device": device, "interface": interface, "time_s": time_s}
-            # Default qdiscs are no part of a configuration; a card has one for each of its queues, below the root.
+            # Default qdiscs are not part of a configuration; a NIC has one for each of its queues, below the root.
             everything = [each for each in counters["qdiscs"] if each["handle"] != "0:" or each.get("root")]
             qdiscs = [each for each in everything if each["handle"] not in (LINE, "0:")]
             yield "interfaces", place | _interface(everything, qdiscs)

@@ -303,7 +303,7 @@ def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator
             other = medians[0].get((place, metric))
             if other is None or math.isnan(apart := relative_difference(other, value)):
                 continue
-            # With a single traffic, its value and the total are the same value with two names.
+            # With a single traffic entry, its value and the total are the same value with two names.
             named = by_metric.setdefault(Reference.parse(metric).metric.name, {})
             named.setdefault((place, other, value), (apart, f"{place}: {metric}"))
         for name, differences in by_metric.items():

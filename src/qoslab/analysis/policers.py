@@ -42,7 +42,7 @@ def police_figures(classes: Columns) -> Iterator[Figure]:
     if burst is not None:
         yield "police.bc", burst
     counts = [policed[f"police_{colour}_packets"] for colour in ("conformed", "exceeded")]
-    # Without a violate action there is no such counter.
+    # Without a violate action this counter does not exist.
     counts.append(np.nan_to_num(policed["police_violated_packets"]))
     conformed, exceeded, violated = (total(each, "packets of policers") for each in counts)
     yield "police.conformed_packets", conformed

@@ -110,8 +110,8 @@ def interface_figures(mine: Columns) -> Iterator[Figure]:
         return
     for name, column in _FIGURES["interface"].items():
         yield name, _counter_sums(mine, "interface", column)
-    # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up. One without
-    # a packet has no delay.
+    # Counted since the counters were cleared, right before the traffic; quantiles of several ports cannot be added. A
+    # port without a packet has no delay.
     places = group_rows_by_time(mine, _KEYS["interface"])
     for name, column in _DELAYS.items():
         values = mine[column]

@@ -36,7 +36,7 @@ def flatten(counters: Mapping[str, Any]) -> Row:
 
 def _flatten(counters: Mapping[str, Any], prefix: str, flat: Row) -> None:
     for name, value in counters.items():
-        # Not `Mapping`: a test for an abstract class takes longer than all the rest here.
+        # Not `Mapping`: a test for an abstract class takes longer than the rest of this function.
         if isinstance(value, dict):
             _flatten(value, f"{prefix}{name}_", flat)
         elif not isinstance(value, list):

@@ -94,7 +94,7 @@ def _unparsed_lines(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> I
         for line in _lines_under_key(found):
             yield line, _place(each, lines, line), ""
     elif (each.device, each.command) not in tried:
-        # The first output of each command decides: the others have other values in the same lines.
+        # The first output of each command decides: the others have different values in the same lines.
         tried.add((each.device, each.command))
         yield from ((line, _place(each, lines, line), "") for line in _ineffective_lines(each.command, lines, parse))
 

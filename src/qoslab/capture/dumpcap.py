@@ -21,8 +21,8 @@ class Dumpcap:
 
     name = "dumpcap"
     programs: tuple[str, ...] = ("dumpcap",)
-    # The kernel collects packets in blocks, for 250 ms at most (`CAP_READ_TIMEOUT`), and what is in an unfinished one
-    # is lost when a program ends. The rest is time to read the blocks, also on a busy machine.
+    # The kernel collects packets in blocks, for at most 250 ms (`CAP_READ_TIMEOUT`), and an unfinished block is lost
+    # when a program ends. The rest is time to read the blocks, also on a busy machine.
     settles_s = 0.35
 
     def command(

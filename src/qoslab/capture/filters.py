@@ -63,7 +63,7 @@ def _compile_in_process(text: str) -> tuple[str, tuple[Instruction, ...]] | None
     try:
         done = subprocess.run(
             python_module_command("qoslab.capture.filters", *LIBRARIES),
-            # Passwords may come by the environment, and any process of this user can read that of another.
+            # Passwords may be in the environment, and any process of this user can read that of another.
             env={name: value for name, value in os.environ.items() if name.startswith(_INHERITED_VARIABLES)},
             input=text.encode(),
             capture_output=True,

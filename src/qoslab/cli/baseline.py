@@ -78,7 +78,7 @@ def _measure_and_save(context: click.Context, name: str, lab: str | None, repeti
     echo(f"{name}:")
     try:
         status = context.invoke(run, experiment=str(find_experiment_file(name)), lab=lab, repetitions=repetitions)
-        # The run has been analysed; why it must not be trusted is looked up only if it is so.
+        # The run has been analysed; the reasons for an invalid run are looked up only if needed.
         _keep(name, top, trusted=status != ExitStatus.RUN_INVALID)
     except UserError as error:
         echo(f"qoslab: {error.message}", err=True)

@@ -108,7 +108,7 @@ def _measured_metrics(run: Path) -> list[str]:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        # Names remain dictionary-encoded: each is read once, independent of the number of rows.
+        # Names remain dictionary-encoded: each is read once, regardless of the number of rows.
         with pq.ParquetFile(run / "tables" / "metrics.parquet", read_dictionary=["metric"]) as file:
             if file.metadata.num_rows > MAX_ROWS:
                 return []

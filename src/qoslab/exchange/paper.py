@@ -300,12 +300,12 @@ def _draw_legend(figure: Figure, axes: Axes) -> None:
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1 or (names and axes.get_ylabel() == ""):
         figure.legends.clear()
-        # Next to a name stand its line and the gap before the next, about as wide as five letters.
+        # Each name is followed by its line and the gap before the next name, about as wide as five letters.
         letters = _fitting_letters(figure.get_figwidth(), SMALL_FONT_POINTS)
         columns = max(1, min(len(names), 3, letters // (max(map(len, names)) + 5)))
         names = [textwrap.fill(name, max(letters // columns - 5, 1)) for name in names]
         figure.legend(handles, names, loc="outside upper left", ncols=columns)
-        # Between two names is half a line; two names have room in its height as it is.
+        # Half a line separates two names; the figure's height has room for two names.
         rows = math.ceil(len(names) / columns)
         lines = max(sum(name.count("\n") + 1 for name in names[at::columns]) for at in range(columns))
         more = lines * LINE + rows / 2 - 2 * LINE

@@ -152,7 +152,7 @@ def _to_packet(row: dict[str, Any], place: str) -> Packet:
         _row_address(row, "destination"),
         source_port=ports[0],
         destination_port=ports[1],
-        # The reader of captures has no type of ICMP and no flags of TCP: the most frequent ones.
+        # The reader of captures does not provide ICMP types and TCP flags: use the most frequent ones.
         icmp_type=ECHO.get(protocol),
         icmp_code=0 if protocol in ECHO else None,
         established=protocol == TCP,

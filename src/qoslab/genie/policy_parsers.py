@@ -140,7 +140,7 @@ def _parse_police(police: Values, words: str) -> bool:
                 return False
             break
     if (excess := police.pop("be_bytes", None)) is not None:
-        # of two rates it belongs to the peak
+        # with two rates it belongs to the peak rate
         police["pir_be_bytes" if "pir" in police or "pir_percent" in police else "cir_be_bytes"] = excess
     return True
 

@@ -53,7 +53,7 @@ ONLY_IN_LEAVES = (
     "bandwidth in kbps or percent can not be configured in a class with a queueing child policy: use bandwidth "
     "remaining"
 )
-# [I] Up to 12.4(15)T a child could queue below a shaper only; the wording is from memory, not from an output.
+# [I] Up to 12.4(15)T, a child could queue only below a shaper; the wording is from memory, not from an output.
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
 NOT_IN_CLASS = "{action} can not be configured in this class"
 _ACTIONS = {"shape_buffers": "shape max-buffers", "queue_thresholds": "queue-limit", "queue_limit_unit": "queue-limit"}

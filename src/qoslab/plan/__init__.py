@@ -137,8 +137,8 @@ class Plan:
         side_by_side = min(labs, len(self.cells))
         if side_by_side <= 1:
             return around + whole
-        # Nobody has traffic while the first cells are configured, and after the last. No cell is shorter next to
-        # others.
+        # No cell has traffic while the first cells are configured, and after the last one. Parallel cells do not
+        # shorten a cell.
         longest = max(turn for _, turn in known.values())
         return around + (whole - turns) / len(self.cells) + max(turns / side_by_side, longest)
 
@@ -166,7 +166,7 @@ class Plan:
 def make_plan(experiment: Experiment | Sweep, options: Options | None = None) -> Plan:
     """Return the plan of a checked experiment. Raise `ExperimentError` for options that do not fit the experiment."""
     chosen = options or Options()
-    from qoslab.schema.sweep import Sweep  # it brings the check of experiments, and records of runs need a plan's names
+    from qoslab.schema.sweep import Sweep  # it loads the check of experiments, and records of runs need a plan's names
 
     sweep = experiment if isinstance(experiment, Sweep) else Sweep.from_experiment(experiment)
     names = [arm.name for arm in sweep.experiment.arms]

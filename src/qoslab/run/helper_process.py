@@ -96,7 +96,7 @@ class HelperProcess:
                 message = json.loads(line)
                 number = int(message["id"]) if "id" in message else None
             except (ValueError, LookupError, TypeError):
-                # A library wrote to the descriptor; pending requests continue to wait.
+                # A library wrote to the descriptor; pending requests keep waiting.
                 continue
             if number is None:
                 self._heard(message)

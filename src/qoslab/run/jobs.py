@@ -122,7 +122,7 @@ class LabCount:
             return ""
         busy = self._machine.busy_share()
         if record.cpu_s is not None and seconds:
-            # The most expensive of the latest cells counts: the next may be like it.
+            # The most expensive of the latest cells counts: the next one may be similar.
             self._load = [*self._load[1 - REMEMBERED_CELLS :], record.cpu_s / seconds]
         if record.late:
             self._punctual = 0
@@ -143,7 +143,7 @@ class LabCount:
         if not self._load:
             return ""
         affordable = math.floor(USABLE * self._machine.processors / max(max(self._load), 0.01))
-        # The kernel's own work for packets is in no cell's account, but in the account of the machine.
+        # The kernel's own work for packets counts for the machine, but for no cell.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
         # Add one at a time, after a cell has run with the last one and shown its effect on the others.

@@ -129,7 +129,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
             reporter.note(_resume_hint(cells, request.options, folder))
             raise
         finally:
-            # At any ending, no lab and no temporary file remains.
+            # However the run ends, no lab and no temporary file remains.
             pool.wait_until_ended()
         pool.check()
         reporter.end()

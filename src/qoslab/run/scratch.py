@@ -89,7 +89,7 @@ def write_owner(folder: Path) -> None:
 
 def _process_identity(pid: int) -> dict[str, str | int]:
     """Return a unique identity of a process, also after a reboot; `OSError` if the process is gone."""
-    # The name, in parentheses, may contain blanks: the 22nd field is counted from behind it.
+    # The name, in parentheses, may contain blanks: the 22nd field is counted after it.
     after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return {"pid": pid, "started": int(after_name[22 - 3]), "boot": boot, "pids": _pid_namespace()}

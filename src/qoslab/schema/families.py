@@ -24,7 +24,7 @@ def special_address_use(address: Address) -> str | None:
         return None
     if address.ip == address.network.network_address:
         return "the subnet's own"
-    # IPv6 has no broadcast: its last address is a host's.
+    # IPv6 has no broadcast: the last address belongs to a host.
     return "its broadcast" if address.version == 4 and address.ip == address.network.broadcast_address else None
 
 

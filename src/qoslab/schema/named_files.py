@@ -90,7 +90,7 @@ MAX_VALUES = 8_000_000
 
 def check_values(path: Path | str, text: bytes) -> None:
     """Raise `FileRefusedError` if a JSON text may have more values than any record of a run."""
-    # An upper limit: each value but the first of a list follows a comma, and each list or object has its bracket.
+    # An upper limit: each value except the first of a list follows a comma, and each list or object has its bracket.
     values = sum(map(text.count, (b",", b"[", b"{")))
     if values > MAX_VALUES:
         raise FileRefusedError(f"{path}: found {values} commas and brackets, expected at most {MAX_VALUES}")

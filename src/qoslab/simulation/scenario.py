@@ -224,7 +224,7 @@ def _common_vlans(link: Link, routers: Mapping[str, SimulatedRouter]) -> list[pr
 def _end(end: LinkEnd, router: SimulatedRouter | None, *, vlans: bool) -> program_formats.LinkEnd:
     address, ipv6_address = end.address, end.ipv6_address
     if router is not None:
-        # A router's addresses are those of its final configuration.
+        # A router has the addresses of its final configuration.
         interface = router.device.with_circuit(end.interface)
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
     if address is None and ipv6_address is None and not vlans:

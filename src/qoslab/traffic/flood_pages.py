@@ -124,7 +124,7 @@ def page_result(flow: Flow, sent: Json, received: Json) -> FlowResult:
         streams.append(_stream_result(number, seconds, each, report))
         for place, count in enumerate(report["intervals"]):
             start, end = place * step, min((place + 1) * step, read_number(each["seconds"]))
-            # Later data is that of queues and of the sender's buffer.
+            # Later data comes from queues and from the sender's buffer.
             if end > start:
                 intervals.append(
                     IntervalResult(number, start, end, read_count(count), read_count(count) * 8 / (end - start))

@@ -77,7 +77,7 @@ class Iperf3:
         if flow.streams > MAX_STREAMS:
             yield FlowProblem("streams", f"found {flow.streams} streams, expected at most {MAX_STREAMS} with iperf3")
         if flow.may_fail:
-            # Its control connection passes the same queues, and a server that is cut off loses its counts.
+            # Its control connection passes the same queues, and a server that loses the connection loses its counts.
             yield FlowProblem("may_fail", "found true with the tool iperf3, expected this key with iperf only")
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:

@@ -234,7 +234,7 @@ class Lab:
                 state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
                 labs.append(cls(SupervisorClient.connect(int(process.name)), state))
             except (OSError, LabError, ValidationError):
-                continue  # It ended in the meantime, is still starting, is out of reach, or is of another version.
+                continue  # It has just ended, is still starting, is out of reach, or has another version.
         return sorted(labs, key=lambda lab: lab.name)
 
     @classmethod

@@ -323,7 +323,7 @@ def _limiter_from_releases(releases: Releases, counted: Counted, joined: Joined,
     queue, unexplained = _queue(in_s, out_s - least, size) if lost.any() else (None, None)
     rate = releases.rate_bps
     if releases.shaper and lost.any():
-        # Between clocks that differ, the length of the queue is blurred.
+        # If the clocks differ, the length of the queue is uncertain.
         nearly_full = 0.0 if joined.clocks.state == "agree" else _NEARLY_FULL
         sent, all_after = _sent_ratio(in_s, out_s - least, size, nearly_full)
         rate, queue = replace(rate, high=rate.high * sent), None if all_after else queue

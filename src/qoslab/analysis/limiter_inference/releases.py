@@ -308,7 +308,7 @@ def _infer_interval_shaper(departures: _Departures) -> Releases | None:
     # Multiples of a packet's time on the line are gaps of packets that were dropped after it.
     if interval is None or interval.value < BACK_TO_BACK * line * float(sizes.mean()):
         return None
-    # Before the packet at each start so much had gone, in a straight line except for less than a packet.
+    # The sum of bytes before the packet at each start is a straight line, to within less than a packet.
     gone = np.cumsum(sizes)[starts] - sizes[starts]
     rate, off, bent = _slope(out_s[begin + 1 + starts], gone)
     largest = float(size.max())

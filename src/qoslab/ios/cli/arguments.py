@@ -65,7 +65,7 @@ def _parse_address(text: str) -> IPv4Address | None:
 
 def _parse_ipv6_address(text: str) -> IPv6Address | None:
     try:
-        # A zone (`%eth0`) is no notation of IOS.
+        # IOS has no notation for a zone (`%eth0`).
         return IPv6Address(text) if "%" not in text else None
     except AddressValueError:
         return None

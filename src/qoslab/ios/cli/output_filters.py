@@ -88,7 +88,7 @@ def parse(line: str, start: Column) -> OutputFilter:
     try:
         return OutputFilter(kinds[0], Regexp(expression))
     except RegexpError:
-        # [I] The words of the refusal are not backed by a device's sample.
+        # [I] The wording of the refusal is not backed by a device's sample.
         raise RejectedError("% Failed to compile regular expression.") from None
 
 

@@ -223,8 +223,7 @@ class ConfigSession:
         match = CONFIG.parse(self.position.mode, line, capabilities=self.capabilities)
         further_up = match.mode not in (self.position.mode, "policy-class")
         if self.indent and further_up and match.command.syntax in WITHOUT_EFFECT:
-            # What is indented belongs to the line above it, and is kept for nothing else; a class goes on behind
-            # `police`.
+            # An indented line belongs to the line above it; a class continues after `police`.
             raise InvalidInputError(self.indent)
         return match
 
@@ -266,7 +265,7 @@ class ConfigSession:
         """Return the unique keyword completion of the last token of `line`; None without one."""
         return CONFIG.complete(self.position.mode, line, capabilities=self.capabilities)
 
-    # For the handlers.
+    # Methods for the handlers.
 
     def enter(self, mode: str, name: str) -> None:
         """Go one mode down, to the object `name`."""

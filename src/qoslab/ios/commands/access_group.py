@@ -17,7 +17,7 @@ from qoslab.ios.model.device import AccessGroups, Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.system import program_formats
 
-# Our own words, and no refusal: the list may become another one.
+# Our own wording, and no refusal: the list may be replaced later.
 OTHER_FAMILY = "Access list {name} is an {other} list: no {family} packets are filtered"
 
 _IPV4 = "ip access-group (<list:1-199>|<list:1300-2699>|<name:word>) (in|out)"

@@ -240,8 +240,8 @@ def add_line(present: AccessList, line: AccessEntry | Remark, number: int | None
     last = present.numbers[-1] if present.numbers else 0
     known = _list_lines(present)
     if line in known:
-        # IOS ignores an entry that the list holds already. A remark may occur twice on IOS; here it may not, so
-        # that pushing the same configuration twice changes nothing.
+        # IOS ignores an entry that the list already contains. A remark may occur twice on IOS; here it may not, so that
+        # pushing the same configuration twice changes nothing.
         return present
     if isinstance(line, Remark):
         number = last

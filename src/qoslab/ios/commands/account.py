@@ -52,7 +52,7 @@ HELP = {
 MAX_ACCOUNTED_BYTES = 63
 """Maximum bytes that `account user-defined` adds before IOS-XE."""
 
-# The rules are Cisco's, the words our own.
+# The rules are Cisco's, the wording is our own.
 NOT_ALL = "Overhead accounting has to be the same in all classes of policy-map {policy} with shape or bandwidth"
 NOT_IN_HIERARCHY = "Overhead accounting of policy-map {child} has to be that of class {name} of policy-map {parent}"
 ETHERNET_ONLY = "Overhead accounting for ATM is supported on Ethernet interfaces only"

@@ -17,7 +17,7 @@ from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.system import program_formats
 
-# Our own words.
+# Our own wording.
 ONE_CIRCUIT = "a port has one circuit, and {interface} already has {circuit}: enter `no pvc {circuit}` there first"
 
 ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {

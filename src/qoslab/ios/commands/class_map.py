@@ -38,7 +38,7 @@ LAST_PORT = 65535
 IN_USE = "% Class-map {name} is being used"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 WELL_KNOWN = "% class-default is a well-known class and is not configurable under class-map"
-# Our own words: where a packet came in is known by port.
+# Our own wording: the input of a packet is known by port.
 NO_INPUT_SUBINTERFACE = (
     "% match input-interface does not accept a subinterface here: use match vlan in a policy of the port"
 )

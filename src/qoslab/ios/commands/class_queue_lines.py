@@ -13,7 +13,7 @@ from qoslab.system import program_formats
 
 QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
 
-# [I] The words of CoS and discard class.
+# [I] The wording for CoS and discard class.
 _RED_WORDS = {"dscp": "dscp", "precedence": "class", "cos": "cos", "discard_class": "dclass"}
 NO_QUEUE: program_formats.Count = {"packets": 0, "bytes": 0}
 
@@ -64,7 +64,7 @@ def hqf_queueing_lines(
         yield "Queueing" if any(config.get(feature) is not None for feature in QUEUEING_FEATURES) else ""
         yield _hqf_limit_text(queue)
         for each in config.get("queue_thresholds", []):
-            # [I] Where and how a router shows these.
+            # [I] The place and form in which a router shows these.
             value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
             ((unit, number),) = each["limit"].items()
             amount = f"percent {number}" if unit == "percent" else f"{number} {unit}"
@@ -78,7 +78,7 @@ def hqf_queueing_lines(
             yield " Overhead Accounting Enabled"
     yield from _hqf_bandwidth_text(counters)
     if accounted and counters["bandwidth"] is not None:
-        # Spelt so by a router of IOS XE; that others do alike is assumed [I].
+        # The spelling of one IOS XE router; others are assumed to use the same [I].
         yield "Overhead Accounting enabled"
     fair = queue is not None and queue["discipline"] == "fair_queue"
     if counters["random_detect"] is not None:
@@ -135,7 +135,7 @@ def _hqf_random_detect_lines(red: program_formats.RandomDetectCounters, fair: bo
     yield f"Mean queue depth: {int(red['mean_depth'])} {'bytes' if red['in_bytes'] else 'packets'}"
     word = f"{_RED_WORDS[red['basis']]:<5}"
     if fair:
-        # [I] The words are known, the columns below them are not.
+        # [I] The words are known, but not the columns below them.
         yield f"{word}     Transmitted       Random drop      Tail/Flow drop Minimum Maximum Mark"
         yield "          pkts/bytes     pkts/bytes       pkts/bytes     thresh  thresh  prob"
     else:

@@ -17,7 +17,7 @@ from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import CLASS_LINES, CLASS_RULES, ENGINE_CLASS, Layout
 from qoslab.system import program_formats
 
-# The configuration guide says that no other action goes with it; the words are modelled on IOS [I].
+# The configuration guide says that it cannot be combined with another action; the wording is modelled on IOS [I].
 ALONE = "drop can not be configured in a class with other actions"
 
 BURST: program_formats.PoliceBurst = {"ms": 1000}

@@ -25,7 +25,7 @@ from qoslab.system import program_formats
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
 SWITCHED = "Command rejected: IP addresses may not be configured on L2 links"
 PHYSICAL = "% Removal of physical interfaces is not permitted"
-# The words of IOS, as remembered by many.
+# The wording of IOS, as remembered by many.
 NO_VLAN_YET = """% Configuring IP routing on a LAN subinterface is only allowed if that
 subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""

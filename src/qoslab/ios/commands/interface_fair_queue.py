@@ -30,7 +30,7 @@ _FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
 """Undo of `fair-queue`: `no fair-queue` is a separate value."""
 
 
-# HQF knows no conversations of an interface, so the figures exist before it only.
+# HQF has no conversations of an interface, so the values exist only before it.
 @CONFIG.add(
     "interface",
     "fair-queue [<threshold:16-4096> [<dynamic:16-4096> [<reservable:0-1000>]]]",

@@ -132,7 +132,7 @@ def _line(session: ConfigSession, args: Args) -> None:
 for _body in ENTRIES:
     router_command(
         "ipv6-acl",
-        # The number may stand before the entry or behind it, as `show ipv6 access-list` prints it.
+        # The number may precede or follow the entry; `show ipv6 access-list` prints it after the entry.
         f"({_SEQUENCE} {_body}|{_body} sequence <sequence:1-4294967294>)",
         no=_body,
         undo=Undo(_body),

@@ -68,7 +68,7 @@ def _configure_auxiliary_line(session: ConfigSession, args: Args) -> None:
     help={"line": "Configure a terminal line", "vty": "Virtual terminal", "first": "First Line number", "last": "Last"},
 )
 def _configure_no_line(session: ConfigSession, args: Args) -> None:
-    # IOS removes the line and all behind it; the first five are always there.
+    # IOS removes the line and all later ones; the first five always exist.
     for number in range(args.value("first", int), MAX_VTY + 1):
         session.device.lines.pop(f"vty {number}", None)
 

@@ -127,7 +127,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
 WITHOUT_VALUE: tuple[ActionName, ...] = ("transmit", "drop", "set-clp-transmit", "set-frde-transmit")
 
 
-# Entered again with the same figures, a policer keeps the actions of its sub-mode.
+# If it is entered again with the same values, a policer keeps the actions of its sub-mode.
 _UNDO = Undo(key="police", afresh=True)
 
 

@@ -32,7 +32,7 @@ from qoslab.ios.registry import (
 )
 from qoslab.system import program_formats
 
-# The wording of the following refusals is ours: no print of them is known.
+# The wording of the following refusals is our own: no output of them is known.
 MIXED_LIMIT_UNITS = "queue-limit and random-detect in different units can not be configured in the same policy-map"
 MIXED_FIELDS = "queue-limit by {one} and by {other} can not be configured in the same class"
 PACKETS_ONLY = "queue-limit in bytes or ms, or by a field, can not be configured in a class with {other}"

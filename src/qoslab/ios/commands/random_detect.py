@@ -20,7 +20,7 @@ from qoslab.system import program_formats
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
 
-# Our own words.
+# Our own wording.
 NOT_WITH_FLOWS = "random-detect in bytes or ms can not be configured in a class with fair-queue"
 OTHER_BASIS = "random-detect {one} can not be configured in a class with random-detect {other}"
 BASED_ON: dict[RedBasis, str] = {
@@ -121,7 +121,7 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
 )
 @CONFIG.add(
     "policy-class",
-    # `precedence-based`, `cos-based` and `aggregate` are of later releases; that all generations have them is inferred
+    # `precedence-based`, `cos-based` and `aggregate` belong to later releases; their use in all generations is inferred
     # [I].
     random_detect_syntax(amounts_syntax("1-64000000> [packets|bytes|ms]")),
     no=NO,
@@ -152,7 +152,7 @@ def apply_line(session: ConfigSession, present: RandomDetect | None, args: Args)
     if args.unset and (not words or words[0] in _BASES):
         off = not words or (present is not None and _BASES[words[0]] == present.basis)
         return None if off else present
-    # [I] The first line says by which field; later ones have to be by the same.
+    # [I] The first line determines the field; later ones must use the same.
     field = next((each for each in _VALUES if each.replace("_", "-") in args), None)
     red = present or RandomDetect(field or "precedence")
     if "ecn" in args:

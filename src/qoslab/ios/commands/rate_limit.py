@@ -32,7 +32,7 @@ _ACTIONS: dict[str, LimitAction] = {
     "set-qos-continue": LimitAction("continue", "qos"),
 }
 
-# Our own words: the command reference has the limits, no printout of the refusal is known.
+# Our own wording: the command reference gives the limits, but no output of the refusal is known.
 BURST_TOO_SMALL = "% Normal burst must be at least {least} bytes at {rate} bps"
 TOO_MANY_LINES = "% At most {limit} rate-limit lines in one direction"
 

@@ -29,7 +29,7 @@ LOOP = "% Policy-map {name} can not be its own child"
 TOO_DEEP = "% Policy-map hierarchy exceeds {limit} levels"
 
 
-# Our own words.
+# Our own wording.
 BELOW_CIRCUIT = "on ATM a policy is attached to a circuit: enter it under `pvc`"
 
 

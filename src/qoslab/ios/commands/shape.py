@@ -147,7 +147,7 @@ def _show_policy_map_lines(
     if (shape := typed.get("shape")) is not None:
         yield from _listed_shape(shape)
         if (buffers := typed.get("shape_buffers")) is not None:
-            # The words are those of older prints, in which the line above has them [I].
+            # The wording is that of older outputs, in which the line above has these words [I].
             yield f"      Max. Buffers Limit {buffers} (Packets)"
 
 

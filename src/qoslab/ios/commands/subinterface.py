@@ -32,7 +32,7 @@ SAME_VLAN = (
     "interface with the same VID ({vlan}) is not permitted.\n"
     "This VID is already configured on {name}."
 )
-# Our own words.
+# Our own wording.
 NOT_BELOW_SHAPER = "% Not supported: a shaper on a port whose subinterfaces have policies"
 NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
 

@@ -252,7 +252,7 @@ def _configure_banner(session: ConfigSession, args: Args) -> None:
     def keep(banner: str) -> None:
         if PRINTED_DELIMITER in banner:
             raise RejectedError(BAD_BANNER)
-        # The session may have been given another device since: the line that began the banner changed nothing.
+        # The session may have switched to another device since: the line that began the banner changed nothing.
         _set_banner(session.device, kind, banner)
 
     session.begin_banner(delimiter, keep, text.removeprefix(delimiter))

@@ -17,7 +17,7 @@ from qoslab.system import program_formats
 
 MIN_BURST_BITS = 256
 """Minimum burst of `shape`; that of this command is not known [I]."""
-# Our own words: no printout of a refusal is known.
+# Our own wording: no output of a refusal is known.
 BURST_TOO_SMALL = f"% Bits per interval must be at least {MIN_BURST_BITS}, or 0"
 
 _FIGURES = "<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]"

@@ -69,7 +69,7 @@ def show_traffic_shape_queue(
             "  Queueing strategy: weighted fair",
             f"  Queueing Stats: {counted['depth_packets']}/{counted['limit_packets']}/{threshold}/{drops}"
             " (size/max total/threshold/drops)",
-            # [I] How many were active at most is not counted by shaper.
+            # [I] The maximum number of active shapers is not counted for each shaper.
             f"     Conversations  {active}/{active}/{most} (active/max active/max total)",
             "     Reserved Conversations 0/0 (allocated/max allocated)",
         ]

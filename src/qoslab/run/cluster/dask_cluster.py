@@ -183,7 +183,7 @@ class DaskCluster:
                     hint="Install the same version on every machine.",
                 )
             if isinstance(found, OSError):
-                continue  # It has left in the meantime.
+                continue  # It has left since then.
             if isinstance(found, BaseException):
                 raise MachineError(f"worker {address} does not answer: {found}")
             check_version(address, found, software_line(()))

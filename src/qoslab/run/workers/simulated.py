@@ -64,7 +64,7 @@ class SimulatedWorker:
         self._tell = slot.tell
         self._interrupted = slot.interrupted
         self._processes = _RunningProcesses()
-        assert isinstance(slot.shared, GenieParser)  # Made by `MACHINERY`.
+        assert isinstance(slot.shared, GenieParser)  # Created by `MACHINERY`.
         self._prints = slot.shared
 
     def __enter__(self) -> Self:

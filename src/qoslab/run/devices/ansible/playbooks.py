@@ -564,7 +564,7 @@ def _explain(outcome: PlaybookOutcome, keep: Path | None) -> RouterError:
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
     text = failure.message
-    # Sentences of the role, not of the router.
+    # Messages of the role, not of the router.
     text_of_result = "\n".join(
         f"  {line}" for each in failure.result.get("differences", ()) for line in each.splitlines()
     )
@@ -619,6 +619,6 @@ _TROUBLES = (
 
 def _connection_failure(text: str) -> tuple[str, str] | None:
     if any(REFUSAL_PATTERN.search(line) for line in text.splitlines()):
-        # The router answered: these are its words.
+        # The router answered: these are its words, quoted in the message.
         return None
     return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)

@@ -87,7 +87,7 @@ def current_state_journal(device: str) -> list[dict[str, Any]]:
         for each in _address_entries(device)
         if each["family"] == "inet6" and (each["scope"] != "link" or own_local)
     ]
-    # `ip` lists addresses of IPv4 in their order, of IPv6 the latest first.
+    # `ip` lists IPv4 addresses in their order, and the latest IPv6 address first.
     for each in [*reversed(ipv4), *ipv6]:
         entries.append({"run": ["ip", "addr", "replace", *_address_arguments(each, device), "dev", device]})
     if "UP" in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:

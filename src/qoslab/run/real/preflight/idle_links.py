@@ -58,7 +58,8 @@ def round_trips(facts: PreflightFacts, link: Link) -> RoundTrips | None:
 def _check_delay(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
     delay, jitter = 2000 * link.delay.seconds, link.jitter
     spread = 0.0 if jitter is None else 2000 * jitter.size.seconds
-    # The fastest answer: a busy machine is late occasionally, a line always. Normal jitter is cut at four deviations.
+    # The fastest answer: a busy machine is late occasionally, a line always. Normal jitter is limited to four
+    # deviations.
     earlier = {"uniform": spread, "normal": 4 * spread, "exponential": 0.0}[jitter.distribution] if jitter else 0.0
     line = 2000 * 8 * REQUEST_BYTES / link.rate.bps
     least, most = delay * (1 - SLACK) - earlier - 0.5, delay * (1 + SLACK) + spread + line + SLACK_MS
@@ -121,7 +122,7 @@ def _check_jitter(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
         yield _unmeasured_finding(link, "jitter", f"successive delays are correlated, by {jitter.correlation}")
         return
     if trips.summed:
-        # Only least and greatest are known; with this jitter, their distance is larger than this.
+        # Only the minimum and maximum are known; with this jitter, they are further apart than this.
         found, least, most = times[-1] - times[0], 2 * size, math.inf
         enough = len(times) >= MIN_ROUND_TRIPS and least > 2 * RESOLUTION_MS
         what = "the round trips at rest are within"
