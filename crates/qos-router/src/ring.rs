@@ -73,8 +73,8 @@ fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, 
 
 /// A packet socket that has no interface yet. It sends past the queueing discipline.
 fn open_socket() -> io::Result<OwnedFd> {
-    // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in. SAFETY: no
-    // pointers are involved; nobody else owns the returned descriptor.
+    // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
+    // SAFETY: no pointers are involved; nobody else owns the returned descriptor.
     let socket = unsafe {
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
         check(fd, "opening a packet socket (this needs CAP_NET_RAW)")?;
