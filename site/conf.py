@@ -53,5 +53,5 @@ html_theme_options = {
     "show_nav_level": 1,
     "back_to_top_button": False,
 }
-# No text of ours is another language's; what has no lexer is shown as it is.
+# Code blocks without a language, or without a lexer, are shown unchanged.
 highlight_language = "text"
