@@ -47,6 +47,9 @@ RUST_NAME = re.compile(r"\b(?:fn|struct|enum|trait|mod|const|static|type|let mut
 CODE = ("src", "tests", "benches", "site", "hatch_build.py", "toxfile.py")
 """Folders and files of Python code."""
 
+CONFIGURATION = ("*.toml", "*.ini", "*.yml", "*.yaml", "*.in", "Containerfile", "qoslab", ":!experiments", ":!tests")
+"""Patterns of files with settings for qoslab and its tools."""
+
 RELATIVE = re.compile(r"\b(what|which|where|whose)\b", re.IGNORECASE)
 
 PLAIN_PAGES = (
@@ -278,6 +281,17 @@ def test_docstrings_and_comments_have_no_private_words() -> None:
         if file not in GUIDE and PRIVATE.search((TOP / file).read_text(encoding="utf-8"))
         for text in (*docstrings(TOP / file), *comments(TOP / file))
         if PRIVATE.search(text)
+    ]
+    assert found == []
+
+
+def test_comments_of_configuration_files_are_in_plain_words() -> None:
+    listed = subprocess.run(["git", "ls-files", *CONFIGURATION], cwd=TOP, check=True, capture_output=True, text=True)
+    found = [
+        f"{file}: {comment}"
+        for file in listed.stdout.splitlines()
+        for comment in re.findall(r"(?:^|\s)# (.*)", (TOP / file).read_text(encoding="utf-8"))
+        if PRIVATE.search(comment) or re.match(r"(what|which|whose|of)\b", comment, re.IGNORECASE)
     ]
     assert found == []
 
