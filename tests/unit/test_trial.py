@@ -632,3 +632,18 @@ def test_bandwidth_of_a_tunnel_is_not_a_second_queue_behind_its_shaper() -> None
     voice = trial_kind(trial, "voice")
     assert voice.delay is not None
     assert voice.delay.max_ms < PROPAGATION_MS + 1514 * 8 / 2000 + 4 + LAN_MS
+
+
+def test_policy_of_an_atm_circuit_is_tried_at_the_rate_of_the_circuit() -> None:
+    text = (
+        "version 15.4\npolicy-map P\n class class-default\n  shape average 900000\n"
+        "policy-map COPP\n class class-default\n  police rate 100 pps\n   conform-action transmit\n"
+        "interface ATM0.1 point-to-point\n pvc 8/35\n  vbr-nrt 1024 1024\n  service-policy out P\n"
+        "control-plane\n service-policy input COPP\n"
+    )
+    trial = try_policy_text(text, "voice 1, backup", seconds=2)
+    assert trial.line_bps == 1_024_000
+    assert trial.notes == (
+        "ATM0.1: the cells of ATM are not counted.",
+        "policy-map P on ATM0.1: simulated on an Ethernet line of 1.024 Mb/s.",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 
@@ -110,7 +110,6 @@ def find_edge(
     at = _tried_attachment(configuration, interface)
     if at is None:
         at = _unattached_policy(configuration)
-    unread = _unread_line_notes(configuration)
     if at.refused:
         reason = " ".join(at.refused.split())
         raise UserError(
@@ -118,11 +117,8 @@ def find_edge(
             hint="correct the policy; `qoslab policy` lists all findings",
         )
     policies = configuration.device.policy_maps
-    below = (
-        [each for part in descendants(configuration.device, policies[at.policy]) for each in part.classes]
-        if (at.policy in policies)
-        else []
-    )
+    parts = list(descendants(configuration.device, policies[at.policy])) if at.policy in policies else []
+    below = [each for part in parts for each in part.classes]
     missing = [name for name in (at.policy, *(each.service_policy for each in below)) if name and name not in policies]
     if missing:
         raise UserError(
@@ -131,7 +127,8 @@ def find_edge(
         )
     edge = _prepare_edge(configuration, at, rate_bps, two_way=two_way)
     edge = _add_tunnel_bytes(configuration, edge, at)
-    return replace(edge, notes=(*edge.notes, *unread))
+    names = {f"policy-map {each.name}" for each in parts} | {f"class-map {each.name}" for each in below}
+    return replace(edge, notes=(*edge.notes, *_unread_line_notes(configuration, names)))
 
 
 def _add_tunnel_bytes(configuration: Configuration, edge: TrialEdge, at: Attachment) -> TrialEdge:
@@ -168,13 +165,9 @@ def _catalyst_9000_note(device: Device) -> str | None:
     return next((line.text for line in (*inert, *device.inert) if line.text.startswith(words)), None)
 
 
-def _unread_line_notes(configuration: Configuration) -> tuple[str, ...]:
-    """Return notes on refused or unread lines of policies and classes."""
-    own = [
-        each
-        for each in configuration.reading.unread
-        if each.place and each.place[0].startswith(("policy-map", "class-map"))
-    ]
+def _unread_line_notes(configuration: Configuration, names: Collection[str]) -> tuple[str, ...]:
+    """Return notes on refused or unread lines of the given policy-maps and class-maps."""
+    own = [each for each in configuration.reading.unread if each.place and each.place[0] in names]
     notes = [f"line {each.number}: `{each.text}` is not read: simulated without it." for each in own[:MAX_UNREAD_LINES]]
     if len(own) > MAX_UNREAD_LINES:
         notes.append(f"{len(own) - MAX_UNREAD_LINES} more lines are not read; `qoslab policy` lists them.")
@@ -300,7 +293,12 @@ def _subinterface_edge(
 
 
 def _carrier_bps(configuration: Configuration, at: Attachment) -> float | None:
-    """Return the rate of the port by which the packets of a tunnel or dialer leave; None if it is unknown."""
+    """Return the rate of the port by which the packets of a tunnel or dialer leave, or of a circuit of ATM; None if it
+    is unknown.
+    """
+    circuit = configuration.device.interfaces.get(at.interface)
+    if circuit is not None and circuit.atm:
+        return base_rate(circuit, at, None, None)[0].bps
     if interface_kind(at.interface) not in CARRIED:
         return None
     rate, _ = carrier_line(configuration, at)
@@ -312,10 +310,14 @@ def _tried_interface(
 ) -> tuple[Interface, float]:
     """Return the interface with the policy, and its bandwidth in kb/s; create one if the input has none."""
     found = device.interfaces.get(at.interface)
-    if found is not None and found.parent is None:
+    if found is not None and found.parent is None and not found.atm:
         base, _ = base_rate(found, at, rate_bps, configuration.speed_mbps(found.name))
         return found, base.bps / 1000
     base, _ = base_rate(found, at, rate_bps, None)
+    if found is not None and found.atm:
+        notes.append(f"{at.interface}: the cells of ATM are not counted.")
+        found.service_policy_input = found.service_policy_output = None
+        found = None
     kbps = base.bps / 1000
     circuit = None if base.is_absolute else configuration.circuit_rates(at.policy)
     carrier = None if rate_bps is not None else _carrier_bps(configuration, at)
