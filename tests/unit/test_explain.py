@@ -466,6 +466,22 @@ def test_command_reads_a_file_and_prints_json(tmp_path: Path, capsys: pytest.Cap
     assert "--during" in capsys.readouterr().err
 
 
+def test_configuration_without_a_policy_has_a_route_and_a_queue(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r1.txt").write_text(
+        "version 15.2\nhostname R1\ninterface GigabitEthernet0/0\n ip address 10.0.0.254 255.255.255.0\n"
+        "interface GigabitEthernet0/1\n ip address 10.9.0.254 255.255.255.0\n"
+    )
+    assert main(["explain", "--config", str(tmp_path / "r1.txt"), VOICE]) == 0
+    output = capsys.readouterr().out
+    assert "10.9.0.0/24, connected to GigabitEthernet0/1" in output
+    assert "GigabitEthernet0/1, first in, first out" in output
+    (tmp_path / "r1.txt").write_text("version 15.2\nhostname R1\n")
+    assert main(["explain", "--config", str(tmp_path / "r1.txt"), VOICE]) == 2
+    assert "found no interface and no policy-map, expected a configuration" in capsys.readouterr().err
+
+
 def test_command_takes_a_router_of_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     packet = "udp 10.0.0.10:4000 > 10.0.20.10:5003 284 B"
     assert main(["explain", "a1", packet, "--in", "hqf-nested", "--json"]) == 0

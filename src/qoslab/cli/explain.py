@@ -146,7 +146,14 @@ def _explain_pasted(file: str, rate: str | None, model: str | None) -> Subject:
     family, generation = parse_model(model)
     source = source_name(file)
     text = read_pasted(file)
-    configuration = read_configuration(text, family=family, generation=generation, source=source, routes=True)
+    configuration = read_configuration(
+        text, family=family, generation=generation, source=source, routes=True, policy_needed=False
+    )
+    if not configuration.device.interfaces and not configuration.device.policy_maps:
+        raise UserError(
+            f"{source}: found no interface and no policy-map, expected a configuration of Cisco IOS",
+            hint="paste the output of `show running-config`",
+        )
     return pasted_subject(configuration, source, parse_rate(rate))
 
 

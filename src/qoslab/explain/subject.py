@@ -187,7 +187,8 @@ def _omission_notes(configuration: Configuration, source: str) -> Iterator[str]:
     if ignored:
         first = f"line {ignored[0].line}: {ignored[0].text}"
         more = f" and {len(ignored) - 1} more" if len(ignored) > 1 else ""
-        yield f"unread or undecided QoS lines: {first}{more}; `qoslab policy {source}` lists them"
+        listed = f"; `qoslab policy {source}` lists them" if configuration.device.policy_maps else ""
+        yield f"unread or undecided QoS lines: {first}{more}{listed}"
 
 
 def _without_missing_policies(configuration: Configuration) -> Device:
