@@ -76,6 +76,12 @@ OTHERS = {
     "Junos": "system {\n    host-name srx;\n}\ninterfaces {\n    ge-0/0/0 {\n    }\n}\n",
     "VyOS": "set qos policy shaper WAN bandwidth 10mbit\nset interfaces ethernet eth0 address 10.0.0.1/24\n",
     "Arista EOS": "! device: leaf1 (vEOS, EOS-4.20.1F)\nhostname leaf1\npolicy-map type qos Q\ninterface Ethernet1\n",
+    "Arista EOS configuration": "hostname leaf1\ninterface Ethernet1\n   no switchport\n   ip address 10.0.0.1/31\n",
+    "NX-OS configuration": "hostname leaf1\ninterface Ethernet1/1\n  ip address 10.0.0.1/31\n",
+    "A10 ACOS": "!64-bit Advanced Core OS (ACOS) version 5.2.0, build 155\nhostname a10\ninterface ethernet 1\n",
+    "Nokia SR OS": '# TiMOS-C-21.2.R1\nconfigure {\n    router "Base" {\n        interface "system" {\n',
+    "Nokia SR OS configuration": "/configure card 1 card-type iom-1\n/configure port 1/1/c1 admin-state enable\n",
+    "Linux or FRR": "frr version 8.1\nfrr defaults traditional\nhostname r1\ninterface eth0\n ip address 10.0.0.1/24\n",
     "MikroTik": "# 2024-01-01 by RouterOS 7.13\n/ip address\nadd address=192.168.88.1/24 interface=bridge1\n",
     "FortiOS": '#config-version=FGT60F-7.2.5\nconfig system global\n    set hostname "FGT"\nend\n',
     "PAN-OS": '<config version="10.1.0" urldb="paloaltonetworks">\n  <mgt-config>\n',
@@ -166,6 +172,18 @@ def test_second_device_is_not_mixed_with_the_first() -> None:
 def test_policy_map_that_is_only_attached_is_reported() -> None:
     with pytest.raises(UserError, match="found policy-map WAN attached but not defined"):
         answer_policy("interface GigabitEthernet0/0/0\n service-policy output WAN\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("policy-map type inspect FW\n class class-default\n  drop\n", "found only policy-maps of type inspect"),
+        ("interface Serial0/0\n fair-queue 64 256 0\n", "found no policy-map, but `fair-queue` on an interface"),
+    ],
+)
+def test_configuration_without_a_policy_map_is_described(text: str, found: str) -> None:
+    with pytest.raises(UserError, match=found):
+        answer_policy(text)
 
 
 @pytest.mark.parametrize(

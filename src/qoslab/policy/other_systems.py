@@ -23,6 +23,15 @@ _SYSTEMS = (
         r"|^(?:policy|class)-map type (?:queuing|network-qos|qos)\b|^feature [a-z]",
         "an NX-OS configuration",
     ),
+    (r"(?m)^!.*\bA(?:dvanced )?C(?:ore )?OS\b.*version", "an A10 ACOS configuration"),
+    (
+        r"(?m)^# TiMOS-|^/configure [a-z]|^/?configure \{|^#-+$\s+echo \"",
+        "a Nokia SR OS configuration",
+    ),
+    (
+        r"(?m)^(?:frr (?:version|defaults) |net add (?:interface|bgp|hostname) |iface \S+|! *Zebra configuration)",
+        "a Linux or FRR configuration",
+    ),
     (r"(?m)^set (?:qos|traffic-policy) |^set interfaces (?:ethernet|bonding) ", "a VyOS configuration"),
     (
         r"(?m)^set (?:class-of-service|firewall|interfaces|system|routing-options|protocols) "
@@ -41,6 +50,8 @@ _SYSTEMS = (
     (r"(?m)^set deviceconfig |<config version=.*paloalto|<mgt-config>", "a PAN-OS configuration"),
     (r"(?m)^; J\w+ Configuration Editor|^!Current Configuration: Dell", "a switch of another vendor"),
     (r"(?m)^ *(?:sudo )?tc (?:qdisc|class|filter) ", "Linux tc commands"),
+    (r"(?m)^ {3}ip address \d+\.\d+\.\d+\.\d+/\d+$", "an Arista EOS configuration"),
+    (r"(?m)^ {2}ip address \d+\.\d+\.\d+\.\d+/\d+$", "an NX-OS configuration"),
 )
 """Lines of other systems, most specific first."""
 _SWITCH_MODELS = re.compile(

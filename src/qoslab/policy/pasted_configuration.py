@@ -37,6 +37,10 @@ _CLASS = re.compile(r"(?im)^ *class +(?!type\b)(\S+)")
 _NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
 _POLICY = re.compile(r"(?im)^ *policy-map +(?!type\b)(\S+) *$")
 _CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+) *$")
+_OTHER_TYPE = re.compile(r"(?im)^ *policy-map +type +(\S+) +\S+")
+_INTERFACE_QOS = re.compile(
+    r"(?m)^ +(rate-limit|traffic-shape|priority-group|custom-queue-list|random-detect|fair-queue(?= \d))\b"
+)
 _ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
 ATTACHMENT_LINE = re.compile(r"service-policy (input|output) (\S+)")
 """Line that attaches a policy-map to an interface."""
@@ -337,9 +341,16 @@ def _refuse_others(shown: str, text: str, source: str, *, policy_needed: bool) -
             hint="put each configuration into its own file, or make one experiment of all of them with `qoslab import`",
         )
     if policy_needed and not _POLICY.search(text) and not _SWITCH_QOS.search(text):
-        attached = _ATTACHED.search(text)
-        found = f"policy-map {attached[1]} attached but not defined" if attached else "no policy-map"
-        raise UserError(f"{source}: found {found}, {_EXPECTED}", hint="paste the output of `show running-config`")
+        attached, other = _ATTACHED.search(text), _OTHER_TYPE.search(text)
+        found, hint = "no policy-map", "paste the output of `show running-config`"
+        if attached:
+            found = f"policy-map {attached[1]} attached but not defined"
+        elif other:
+            found = f"only policy-maps of type {other[1]}, which neither queue nor mark"
+        elif limits := _INTERFACE_QOS.search(text):
+            found = f"no policy-map, but `{limits[1]}` on an interface"
+            hint = "`qoslab explain` and `qoslab import` read such lines"
+        raise UserError(f"{source}: found {found}, {_EXPECTED}", hint=hint)
 
 
 def _read_with_hardware(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
