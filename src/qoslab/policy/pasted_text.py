@@ -151,10 +151,11 @@ def _strip_quote_marks(lines: list[str]) -> list[str]:
     """Remove the marks of a quotation, if every line has them; `>` also if most lines have it."""
     while written := [line for line in lines if line.strip()]:
         mark = written[0][0] if written[0][0] in _QUOTES else ">"
-        marked = sum(line.startswith(mark) for line in written)
-        if marked < len(written) and (mark != ">" or marked * 2 < len(written)):
+        marked = [line for line in written if line.startswith(mark)]
+        if len(marked) < len(written) and (mark != ">" or len(marked) * 2 < len(written)):
             break
-        lines = [line[1:].removeprefix(" ") if line.startswith(mark) else line for line in lines]
+        width = 2 if all(line[1:2] in ("", " ") for line in marked) else 1
+        lines = [line[width:] if line.startswith(mark) else line for line in lines]
     return lines
 
 
