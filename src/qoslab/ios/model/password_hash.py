@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 
@@ -30,6 +31,7 @@ def verify(secret: Secret, password: str) -> bool:
     return len(parts) == 4 and hmac.compare_digest(md5_crypt(password, parts[2]).encode(), secret.text.encode())
 
 
+@functools.lru_cache(maxsize=64)
 def md5_crypt(password: str, salt: str) -> str:
     """Return the MD5-crypt text `$1$SALT$HASH`, the format of FreeBSD's crypt(3), which uses 8 characters of salt."""
     key, seed = password.encode(), salt[:8].encode()
