@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
@@ -84,8 +85,7 @@ def _check_executable(name: str, program: Path) -> Path:
     than the kernel.
     """
     try:
-        with program.open("rb") as file:
-            head = file.read(_ELF_HEAD)
+        head = _read_head(program, program.stat().st_mtime_ns)
     except OSError as error:
         raise MachineError(
             f"{program} cannot be read: {error.strerror}; expected {name} to be readable, since runs record its hash",
@@ -104,6 +104,13 @@ def _check_executable(name: str, program: Path) -> Path:
         hint=f"Install the wheel for {here}, or build it in a working copy (cargo build --release) "
         f"and name it in {program_variable(name)}.",
     )
+
+
+@functools.lru_cache(maxsize=32)
+def _read_head(program: Path, changed_ns: int) -> bytes:
+    """Return the start of a program; a file that was written again is read again."""
+    with program.open("rb") as file:
+        return file.read(_ELF_HEAD)
 
 
 def kill_with_thread_prefix() -> list[str]:

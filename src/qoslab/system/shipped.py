@@ -6,6 +6,7 @@ paths between them (an experiment's `../reports/published/…`) are valid in bot
 
 from __future__ import annotations
 
+import functools
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,6 +18,7 @@ JOB = _PACKAGE / "pyats_job" / "qoslab_job.py"
 """File for `pyats run job`."""
 
 
+@functools.cache
 def find_checkout() -> Path | None:
     """Return the working copy of this package; None if it was installed as a wheel."""
     top = _PACKAGE.parents[1]

@@ -10,11 +10,10 @@ from pathlib import Path
 
 def list_files(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[str, Path]]:
     """Yield the files below a folder with their relative paths, in a fixed order, except in the folders `without`."""
-    for folder, below, names in os.walk(top):
-        inner = Path(folder).relative_to(top)
-        left_out = {"__pycache__"} if inner.parts else {"__pycache__", *without}
-        below[:] = sorted(set(below) - left_out)
-        yield from (((inner / name).as_posix(), Path(folder, name)) for name in sorted(names))
+    for folder, below, names in os.walk(str(top)):
+        inner = folder[len(str(top)) + 1 :]
+        below[:] = sorted({*below} - {"__pycache__", *(() if inner else without)})
+        yield from ((f"{inner}/{name}" if inner else name, Path(folder, name)) for name in sorted(names))
 
 
 def hash_files(files: Iterable[tuple[str, Path]]) -> str:
