@@ -109,9 +109,12 @@ def create_folder(folder: Path) -> Iterator[None]:
 def write_once(path: Path, content: bytes) -> None:
     """Write a file that is never changed. Raise `UserError` if it exists. The file is synced later, with its folder."""
     with convert_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            DISK.create(path, content)
+            try:
+                DISK.create(path, content)
+            except FileNotFoundError:  # seldom: most folders get several files
+                path.parent.mkdir(parents=True, exist_ok=True)
+                DISK.create(path, content)
         except FileExistsError:
             raise
         except OSError:
