@@ -101,6 +101,8 @@ class Sweep:
         self._parts: dict[tuple[Steps, tuple[Value, ...]], Any] = {}
         self._digests: dict[tuple[Steps, tuple[Value, ...]], str] = {}
         self._demands: dict[str, MeasurementDemand] = {}
+        self._latest: tuple[CellIdentity, Experiment] | None = None
+        """Latest resolved cell: a worker's data, key and configurations are made one after another."""
         self._names: dict[Steps, tuple[str, ...]] = {}
         for steps, placeholder in placeholders.items():
             known = self._names.get(fill_path(steps), ())
@@ -180,6 +182,8 @@ class Sweep:
 
     def resolve(self, cell: CellIdentity) -> Experiment:
         """Return the experiment of one cell: only its arm, all values filled in, without comparison."""
+        if (latest := self._latest) is not None and latest[0] is cell:
+            return latest[1]
         context = _cell_context(cell.arm, cell.values, cell.repetition)
         changes: dict[str, Any] = {
             self._fields[str(part[0])]: self._built_part(part, context)
@@ -187,9 +191,10 @@ class Sweep:
             if part[0] != "arms" and self._arm_uses(cell.arm, part)
         }
         arm = self._arm(cell.arm, context)
-        return self.experiment.model_copy(
-            update={**changes, "arms": (arm,), "matrix": None, "compare": None, "repetitions": 1}
-        )
+        update = {**changes, "arms": (arm,), "matrix": None, "compare": None, "repetitions": 1}
+        found = self.experiment.model_copy(update=update)
+        self._latest = cell, found
+        return found
 
     def _arm(self, name: str, context: Context) -> Arm:
         part: Steps = ("arms", self._arms[name])
