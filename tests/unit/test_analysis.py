@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain, share_figures
-from qoslab.analysis.metric_functions import CellFacts, MetricFunction, Selection, Whole, registered_names
+from qoslab.analysis.metric_functions import CellFacts, MetricFunction, Selection, registered_names
 from qoslab.analysis.missing import NOT_TOGETHER, Missing
 from qoslab.analysis.steady import first_drop_s, simultaneous_goodput, steady_figures
 from qoslab.errors import ExitStatus
@@ -224,7 +224,7 @@ def test_each_metric_is_yielded_by_one_function() -> None:
 
 def test_metric_function_yields_its_registered_metrics() -> None:
     rogue = MetricFunction("flows", frozenset({"goodput.sum"}), lambda selection: iter([("police.bc", 1.0)]))
-    empty = Selection(tables.plain("flows", []), Whole(tables.plain("flows", [])), None, CellFacts({}, 1.0, {}, {}))
+    empty = Selection(tables.plain("flows", []), tables.plain("flows", []), None, CellFacts({}, 1.0, {}, {}))
     with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):
         list(rogue.figures(empty))
 

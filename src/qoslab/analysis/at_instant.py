@@ -69,7 +69,7 @@ def _instant_if_close(at: CounterTrigger, moment: float, before: float, after: f
 def readings_until(rows: Columns, moment: float) -> Columns:
     """Return the readings up to an instant, plus one of each class at the instant with interpolated counters."""
     parts: list[tuple[Column, int | None]] = []
-    for _, places in sorted(group_rows_by_time(rows, CLASS).items()):
+    for _, places in sorted(group_rows_by_time(rows, *CLASS).items()):
         times = rows["time_s"][places]
         count = int((times <= moment).sum())
         if count:

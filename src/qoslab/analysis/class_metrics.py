@@ -62,7 +62,9 @@ if it is known.
     "class.share.during",
     "class.drops.during",
     "class.queue_depth.during",
-    classes=lambda selection: selection.whole.compute_once(EachClass, selection.cell.traffic_s, selection.cell.lines),
+    classes=lambda selection: selection.whole.compute_once(
+        EachClass, lambda: EachClass(selection.whole, selection.cell.traffic_s, selection.cell.lines)
+    ),
     selector=lambda selection: selection.selector,
 )
 def _selection_metrics(rows: Columns, classes: EachClass, selector: str | None) -> Iterator[Figure]:
@@ -81,7 +83,7 @@ class EachClass:
     def __init__(self, readings: Columns, traffic_s: float, lines: Lines = MappingProxyType({})) -> None:
         self.readings = readings
         self._each = {
-            cast(_Key, key): readings.take_rows(places) for key, places in group_rows(readings, CLASS).items()
+            cast(_Key, key): readings.take_rows(places) for key, places in group_rows(readings, *CLASS).items()
         }
         self._traffic_s, self._lines = traffic_s, lines
         self._in_order: dict[_Key, Columns] = {}
@@ -93,7 +95,7 @@ class EachClass:
         times = readings["time_s"]
         window = (times >= WINDOW_START * self._traffic_s) & (times <= self._traffic_s)
         known = readings.select(window & readings.has(column))
-        return [float(np.median(known[column][places])) for places in group_rows(known, CLASS).values()]
+        return [float(np.median(known[column][places])) for places in group_rows(known, *CLASS).values()]
 
     def sum_selected(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
         """Return the sums over the selected classes; a value that one of them lacks is left out."""

@@ -5,7 +5,6 @@ Bits and bytes are those that the router counts: layer 3 and the layer-2 header.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,14 @@ import pandas as pd
 from qoslab.analysis.class_lines import CLASS
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
-from qoslab.results.columns import Column, Columns
+from qoslab.results.columns import Column, Columns, once
 
 PRINTED_RATE_BPS = 1000
 """Resolution of printed rates in b/s."""
 
 
-def group_rows(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
+@once
+def group_rows(rows: Columns, *keys: str) -> dict[tuple[Any, ...], Column]:
     """Return the row numbers for each combination of values in the columns `keys`, ordered by their first rows.
 
     A row with a missing key is left out.
@@ -34,10 +34,11 @@ def group_rows(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Colu
     return {key: np.array(numbers) for key, numbers in found.items()}
 
 
-def group_rows_by_time(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
+@once
+def group_rows_by_time(rows: Columns, *keys: str) -> dict[tuple[Any, ...], Column]:
     """Return the row numbers for each combination of values in the columns `keys`, ordered by time, as `grouped`."""
     order = rows["time_s"].argsort()
-    return {key: order[places] for key, places in group_rows(rows.take_rows(order), keys).items()}
+    return {key: order[places] for key, places in group_rows(rows.take_rows(order), *keys).items()}
 
 
 def sums_by_time(rows: Columns, name: str) -> tuple[Column, Column]:
@@ -49,11 +50,12 @@ def sums_by_time(rows: Columns, name: str) -> tuple[Column, Column]:
 def _last_places(classes: Columns) -> Column:
     """Return the row number of the last reading of each class, in order of time."""
     place = classes["time_s"].argsort().argsort()
-    last = np.array([rows[-1] for rows in group_rows_by_time(classes, CLASS).values()], dtype=int)
+    last = np.array([rows[-1] for rows in group_rows_by_time(classes, *CLASS).values()], dtype=int)
     found: Column = last[place[last].argsort()]
     return found
 
 
+@once
 def last_of_class(classes: Columns) -> Columns:
     """Return the last reading of each class, before its policy was removed."""
     return classes.take_rows(_last_places(classes))
@@ -76,6 +78,7 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
     return found[[*CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
 
 
+@once
 def dropped_amounts(classes: Columns, unit: str) -> Column:
     """Return the drops of each reading for any reason, in `packets` or `bytes`; nan if a part is missing."""
     found: Column = np.sum([classes[f"drops_{reason}_{unit}"] for reason in DROP_REASONS], axis=0)
@@ -91,6 +94,7 @@ def printed_depth(classes: Columns) -> Column:
     return found
 
 
+@once
 def queued_amounts(classes: Columns, unit: str) -> Column:
     """Return the content of the class's queue in each reading, in `packets` or `bytes`; nan if not shown.
 
@@ -101,6 +105,7 @@ def queued_amounts(classes: Columns, unit: str) -> Column:
     return np.where(none, 0.0, classes[f"queue_depth_{unit}"])
 
 
+@once
 def class_interfaces(classes: Columns) -> dict[str, tuple[str, ...]]:
     """Return the routers and interfaces with classes."""
     found: dict[str, list[str]] = {}

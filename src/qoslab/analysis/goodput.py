@@ -130,7 +130,7 @@ def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missin
     return Missing("no flow received data while all flows were running") if math.isnan(index) else index
 
 
-@register_metrics("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
+@register_metrics("flows", "goodput.share", everything=lambda selection: selection.whole)
 def share_figures(flows: Columns, everything: Columns) -> Iterator[Figure]:
     """Return the share of `flows` in the bytes received by `everything` in their cell: shares add up to 1."""
     if not len(flows):

@@ -9,7 +9,7 @@ by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -19,8 +19,6 @@ from qoslab.analysis.paths import Paths
 from qoslab.model.metrics import METRICS, AddedMetric, TableName
 from qoslab.results import tables
 from qoslab.results.columns import Columns
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -43,28 +41,11 @@ class CellFacts:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """All rows of one table of one cell, with cached results for all selectors."""
-
-    rows: Columns
-    _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False)
-
-    def compute_once(self, compute: Callable[..., _T], *further: Any) -> _T:
-        """Return the cached result of `compute` for the rows and `further`, which must be equal for all callers in a
-        cell.
-        """
-        if compute not in self._computed:
-            self._computed[compute] = compute(self.rows, *further)
-        found: _T = self._computed[compute]
-        return found
-
-
-@dataclass(frozen=True)
 class Selection:
     """Rows of one table of one cell that a selector names, together with all rows."""
 
     rows: Columns
-    whole: Whole
+    whole: Columns
     selector: str | None
     cell: CellFacts
 
@@ -77,6 +58,8 @@ class MetricFunction:
     names: frozenset[str]
     """Names of the metrics that the function yields, each at most once."""
     call: Callable[[Selection], Iterator[Figure]]
+    by_rows: bool = True
+    """True if the values depend on the selected rows only, not on the selector's text."""
 
     def figures(self, selection: Selection) -> Iterator[Figure]:
         """Yield the function's values. Raise `ValueError` for a metric that it is not registered with."""
@@ -103,7 +86,7 @@ def register_metrics(table: TableName, *names: str, **needs: Callable[[Selection
         def call(selection: Selection) -> Iterator[Figure]:
             return function(selection.rows, **{name: find(selection) for name, find in needs.items()})
 
-        _FUNCTIONS.append(MetricFunction(table, frozenset(names), call))
+        _FUNCTIONS.append(MetricFunction(table, frozenset(names), call, "selector" not in needs))
         return function
 
     return register

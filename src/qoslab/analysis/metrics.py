@@ -29,8 +29,8 @@ from qoslab.analysis import (  # noqa: F401
 from qoslab.analysis.at_instant import instant_error_s, moment_s, readings_until
 from qoslab.analysis.classes import class_interfaces, select_classes
 from qoslab.analysis.estimates import Estimate, estimate_error, value_if_precise
-from qoslab.analysis.metric_functions import CellFacts, Selection, Whole, metric_functions
-from qoslab.analysis.missing import Missing
+from qoslab.analysis.metric_functions import CellFacts, Selection, metric_functions
+from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.queues import select_objects, used_selectors
 from qoslab.model.instants import DURING
 from qoslab.model.metrics import (
@@ -59,8 +59,6 @@ class _Source:
     """Function that returns the selectors of single objects in one cell's rows."""
     choose: Callable[[Columns, str | None], Columns | None]
     """Function that returns the rows of a selector; None if it has no object in this cell."""
-    by_rows: bool = True
-    """True if values depend on the selected rows only, not on the selector's text."""
 
     @property
     def selector(self) -> Selector:
@@ -106,9 +104,7 @@ _SOURCES = (
     _Source("hosts", lambda rows: _hosts(rows, None).distinct("host"), _hosts),
     _Source("intervals", lambda rows: rows.distinct("traffic"), _column_selector("traffic")),
     _Source("probes", lambda rows: rows.distinct("probe"), _column_selector("probe")),
-    _Source(
-        "classes", lambda rows: rows.select_values("direction", ["output"]).distinct("class"), _classes, by_rows=False
-    ),
+    _Source("classes", lambda rows: rows.select_values("direction", ["output"]).distinct("class"), _classes),
     _Source("limiters", _captures, _pairs),
     _Source("interfaces", lambda rows: used_selectors("interface", rows), select_objects),
     _Source("conversations", lambda rows: rows.distinct("traffic"), _column_selector("traffic")),
@@ -141,27 +137,26 @@ def _source_metrics(
     most_each: int | None,
 ) -> Iterator[dict[str, object]]:
     """Return the rows of `metrics` of one cell that come from one table."""
-    whole = Whole(table)
     functions = metric_functions(source.table)
     named = (each.selector for each in wanted if each.metric.selector == source.selector)
     known = tuple(source.known(table))
     if most_each is not None and len(known) > most_each:
         known = ()
     # A selector that covers all rows gives the same values as no selector: most cells have one traffic entry.
-    of_all: list[tuple[str, float | Missing]] | None = None
+    of_all: dict[int, list[Figure]] = {}
     for selector in dict.fromkeys((None, *known, *named)):
         chosen = source.choose(table, selector)
         if chosen is None:
             continue
-        selection = Selection(chosen, whole, selector, facts)
-        everything = source.by_rows and len(chosen) == len(table)
-        if everything and of_all is not None:
-            figures = of_all
-        else:
-            figures = [figure for function in functions for figure in function.figures(selection)]
-        if everything:
-            of_all = figures
-        yield from (_row(key, Reference(METRICS[name], selector), value) for name, value in figures)
+        selection = Selection(chosen, table, selector, facts)
+        for number, function in enumerate(functions):
+            if function.by_rows and len(chosen) == len(table):
+                if number not in of_all:
+                    of_all[number] = list(function.figures(selection))
+                figures: Iterable[Figure] = of_all[number]
+            else:
+                figures = function.figures(selection)
+            yield from (_row(key, Reference(METRICS[name], selector), value) for name, value in figures)
         if source.table == "classes":
             asked = [each for each in wanted if each.at is not None and each.selector == selector]
             yield from (_row(key, *figure) for figure in _metrics_at_instants(selection, asked))
@@ -210,7 +205,7 @@ def _metrics_until(selection: Selection, moment: float) -> dict[str, float | Mis
     instant, at any time of the traffic.
     """
     facts = replace(selection.cell, traffic_s=moment / float(DURING))
-    rows, whole = readings_until(selection.rows, moment), Whole(readings_until(selection.whole.rows, moment))
+    rows, whole = readings_until(selection.rows, moment), readings_until(selection.whole, moment)
     then = replace(selection, rows=rows, whole=whole, cell=facts)
     return {name: value for function in metric_functions("classes") for name, value in function.figures(then)}
 

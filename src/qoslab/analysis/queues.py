@@ -112,7 +112,7 @@ def interface_figures(mine: Columns) -> Iterator[Figure]:
         yield name, _counter_sums(mine, "interface", column)
     # Counted since the counters were cleared, right before the traffic; quantiles of several ports cannot be added. A
     # port without a packet has no delay.
-    places = group_rows_by_time(mine, _KEYS["interface"])
+    places = group_rows_by_time(mine, *_KEYS["interface"])
     for name, column in _DELAYS.items():
         values = mine[column]
         known = [finite[-1] for rows in places.values() if len(finite := values[rows][~np.isnan(values[rows])])]
@@ -135,7 +135,7 @@ def _counter_sums(mine: Columns, place: Place, column: str) -> float | Missing:
     """Return the sums of the counters over the traffic time and all selected objects."""
     grown = []
     values = mine[column]
-    for key, rows in sorted(group_rows_by_time(mine, _KEYS[place]).items()):
+    for key, rows in sorted(group_rows_by_time(mine, *_KEYS[place]).items()):
         readings = values[rows]
         if len(readings) < 2:
             return Missing(f"{key[0]} {key[1]}: {READ_ONCE}")

@@ -13,7 +13,7 @@ from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import single_policer_rate
 from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, known_minimum, span, usual_interval
-from qoslab.results.columns import Columns
+from qoslab.results.columns import Columns, once
 
 WHOLE = 0.9
 """Share of the usual interval below which a shorter last step is left out."""
@@ -152,7 +152,7 @@ def _intervals_until_empty(bits: np.ndarray, seconds: np.ndarray, pir_bps: float
     return 0
 
 
-@register_metrics("intervals", "goodput.together", flows=select_flows, whole=lambda selection: selection.whole.rows)
+@register_metrics("intervals", "goodput.together", flows=select_flows, whole=lambda selection: selection.whole)
 def simultaneous_goodput(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[Figure]:
     """Yield `goodput.together`: the goodput of `flows` while every traffic entry of the cell's `whole` ran.
 
@@ -169,6 +169,7 @@ def simultaneous_goodput(intervals: Columns, whole: Columns, flows: Columns) -> 
     yield "goodput.together", Timeline.from_flows(flows, intervals).bits_between(start, end) / (end - start)
 
 
+@once
 def simultaneous_span(whole: Columns) -> Span | None:
     """Return the time in which every traffic entry with intervals in `whole` ran; None if there is none."""
     names, streams = whole["traffic"], whole["stream"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qoslab.results.columns import Columns
+from qoslab.results.columns import Columns, once
 
 _STREAM = ["traffic", "stream"]
 _EPSILON = 1e-9
@@ -25,6 +25,7 @@ Piece = tuple[float, float, float]
 """First and last second, and bits."""
 
 
+@once
 def spans(flows: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Return start and end of each stream of `flows`, in their order; nan for a stream that did not last."""
     start, seconds = flows["offset_s"], flows["seconds"]
@@ -33,6 +34,7 @@ def spans(flows: Columns) -> tuple[np.ndarray, np.ndarray]:
     return np.where(lasted, start, np.nan), np.where(lasted, start + seconds, np.nan)
 
 
+@once
 def span(flows: Columns) -> Span | None:
     """Return the time from the first start to the last end of streams; None if none lasted."""
     start, end = spans(flows)
@@ -57,6 +59,7 @@ def greatest(values: np.ndarray) -> float:
     return float(np.fmax.reduce(values, initial=np.nan))
 
 
+@once
 def usual_interval(intervals: Columns) -> float | None:
     """Return the usual interval in seconds, from the entry with the longest intervals; None if there are none."""
     lengths, names = intervals["end_s"] - intervals["start_s"], intervals["traffic"]
@@ -105,7 +108,8 @@ class Timeline:
         return float(come[1] - come[0])
 
 
-def _pieces_by_stream(flows: Columns, intervals: Columns | None) -> Iterator[list[Piece]]:
+@once
+def _pieces_by_stream(flows: Columns, intervals: Columns | None) -> list[list[Piece]]:
     """Return the pieces of each stream; none for a stream that did not last."""
     reported: list[np.ndarray] = [np.zeros(0)] * 3
     found: dict[tuple[object, object], list[int]] = {}
@@ -113,10 +117,11 @@ def _pieces_by_stream(flows: Columns, intervals: Columns | None) -> Iterator[lis
         reported = [intervals[name] for name in ("start_s", "end_s", "bytes")]
         for place, stream in enumerate(_streams(intervals)):
             found.setdefault(stream, []).append(place)
-    sizes = flows["bytes"] * 8
-    for stream, start, end, bits in zip(_streams(flows), *spans(flows), sizes, strict=True):
+    pieces: list[list[Piece]] = []
+    for stream, start, end, bits in zip(_streams(flows), *spans(flows), flows["bytes"] * 8, strict=True):
         places = np.array(found.get(stream, ()), dtype=int)
-        yield list(_pieces([column[places] for column in reported], start, end, bits)) if end > start else []
+        pieces.append(list(_pieces([column[places] for column in reported], start, end, bits)) if end > start else [])
+    return pieces
 
 
 def _streams(table: Columns) -> Iterator[tuple[object, object]]:
