@@ -184,7 +184,7 @@ def simulators(pid: int) -> dict[int, int]:
             except OSError:
                 continue
             # A run also reads the simulator's version.
-            if name.endswith(b"qos-sim") and b"run" in arguments:
+            if name.endswith(b"qos-sim") and b"serve" in arguments:
                 simulating.append(int(process.name))
 
     def child_processes(process: int) -> bool:
@@ -279,7 +279,7 @@ def test_sweep_survives_interruption_resumption_and_a_killed_worker(clean: Path)
 def test_cell_beyond_its_time_limit_is_ended_and_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (simulated.MIN_TIME_LIMIT_S, simulated.LIMIT_FACTOR) == (600.0, 60.0)
     endless = tmp_path / "endless"
-    others = f'[ "$1" = run ] || exec \'{find_own_program(SIMULATOR)}\' "$@"'
+    others = f'[ "$1" = serve ] || exec \'{find_own_program(SIMULATOR)}\' "$@"'
     endless.write_text(f"#!/bin/sh\n{others}\necho $$ >'{tmp_path}/number'\nexec sleep 60\n")
     endless.chmod(0o755)
     monkeypatch.setenv(program_variable(SIMULATOR), str(endless))
@@ -297,6 +297,23 @@ def test_cell_beyond_its_time_limit_is_ended_and_invalid(tmp_path: Path, monkeyp
         assert (record.valid, record.reasons) == (False, (reported,))
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "number").read_text()), 0)
+
+
+def test_simulator_that_ends_costs_only_its_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next cell starts another process."""
+    dying, real = tmp_path / "dying", find_own_program(SIMULATOR)
+    once = f"[ \"$1\" = serve ] && mkdir '{tmp_path}/began' 2>/dev/null && echo no more memory >&2 && exit 7"
+    dying.write_text(f"#!/bin/sh\n{once}\nexec '{real}' \"$@\"\n")
+    dying.chmod(0o755)
+    monkeypatch.setenv(program_variable(SIMULATOR), str(dying))
+    kind = lab_kind(SimulatedKind.name)
+    file = experiment_file(tmp_path, "grid.yml", GRID)
+    cell = make_plan(load_sweep(file, {"duration": "1s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
+    task = make_task(cell, lab_machinery(kind).versions("", cell.experiment), 1)
+    records = [
+        CellRecord.model_validate_json(cluster_worker.run_cell(serialise_task(task))["record"]) for _ in range(2)
+    ]
+    assert [record.reasons for record in records] == [("qos-sim ended with status 7: no more memory",), ()]
 
 
 @pytest.mark.long

@@ -1,17 +1,19 @@
 //! The command line of `qos-sim`: the only part of the crate with files and streams.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
+use std::collections::BTreeMap;
 #[cfg(not(feature = "mistakes"))]
 use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 use qos_core::time::NANOS_PER_SECOND;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use netio::program_end::{end, print, print_json, stream_json, Failure};
 use qos_sim::sample_store::SampleStore;
@@ -55,6 +57,9 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         watch: Option<PathBuf>,
     },
+    /// Run many scenarios, one after another: each line of standard input is a request, each line of output the result
+    /// of a run or an error, all JSON (docs/internals/simulator.md)
+    Serve,
     /// Send a packet to a router of a scenario and print its outcome as JSON (docs/internals/simulator.md)
     Explain {
         /// The question, JSON
@@ -95,6 +100,20 @@ fn no_mistake(_name: &str) -> Result<Infallible, &'static str> {
     Err("this program has no deliberate mistakes: only a build for tests has them (`tox -e prove` makes one)")
 }
 
+/// A line of the input of `serve`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    /// Folder of the captures.
+    folder: PathBuf,
+    /// File of the scenario.
+    scenario: PathBuf,
+    /// Folder for watching programs, as the option of `run`.
+    watch: PathBuf,
+    /// Real time without files in `watch`: a run that ends earlier creates none.
+    watch_after_s: f64,
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     #[cfg(feature = "mistakes")]
@@ -102,7 +121,8 @@ fn main() -> ExitCode {
         return end("qos-sim", Err(Failure::Usage("--mistake: unknown mistake; `qos-sim mistakes` lists them".into())));
     }
     let result = match cli.command {
-        Command::Run { file, pretty, watch } => run(file, pretty, watch),
+        Command::Run { file, pretty, watch } => run(file, pretty, watch.map(|folder| Watch::new(folder, 0.0))),
+        Command::Serve => serve(),
         Command::Explain { question, file } => explain(&question, file),
         Command::Check { file } => read(file).and_then(|scenario| set_up(&scenario)).map(|_| ()),
         Command::Schema { of } => print(&match of {
@@ -155,19 +175,70 @@ fn set_up(scenario: &Scenario) -> Result<Simulation, Failure> {
     Simulation::new(scenario).map_err(|error| Failure::Failed(format!("scenario: {error}")))
 }
 
-/// Appends a line to a file, which is created with its folder if it is missing.
-fn append(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
+/// Appends lines to a file, which is created with its folder if it is missing.
+fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     let open = || OpenOptions::new().append(true).create(true).open(path);
     let mut file = open().or_else(|error| match (error.kind(), path.parent()) {
         (io::ErrorKind::NotFound, Some(folder)) => std::fs::create_dir_all(folder).and_then(|()| open()),
         _ => Err(error),
     })?;
-    file.write_all(&line)
+    file.write_all(lines)
 }
 
-fn run(file: Option<PathBuf>, pretty: bool, watch: Option<PathBuf>) -> Result<(), Failure> {
+/// Files for watching programs.
+struct Watch {
+    folder: PathBuf,
+    /// End of the time without files: a run that ends earlier creates none.
+    begins: Instant,
+    /// Lines of each router's file that are not written yet.
+    waiting: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Watch {
+    fn new(folder: PathBuf, after: f64) -> Self {
+        Watch {
+            folder,
+            begins: Instant::now() + Duration::try_from_secs_f64(after).unwrap_or_default(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Writes the counters of a router, once the time without files is over. Returns a message if a file cannot be
+    /// written.
+    fn take(&mut self, router: &str, counters: &impl Serialize) -> Result<(), (String, io::Error)> {
+        let path = self.folder.join(format!("{router}.jsonl"));
+        let lines = self.waiting.entry(path).or_default();
+        serde_json::to_writer(&mut *lines, counters).map_err(|error| (router.to_owned(), error.into()))?;
+        lines.push(b'\n');
+        if Instant::now() < self.begins {
+            return Ok(());
+        }
+        while let Some((path, lines)) = self.waiting.pop_first() {
+            append(&path, &lines).map_err(|error| (format!("cannot write {}: {error}", path.display()), error))?;
+        }
+        Ok(())
+    }
+}
+
+fn serve() -> Result<(), Failure> {
+    for line in io::stdin().lines() {
+        let line = line.map_err(|error| format!("cannot read standard input: {error}"))?;
+        match serve_one(&line) {
+            Err(Failure::Usage(error) | Failure::Failed(error)) => print_json(&BTreeMap::from([("error", error)]))?,
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+fn serve_one(line: &str) -> Result<(), Failure> {
+    let asked: Request = serde_json::from_str(line).map_err(|error| format!("request: {error}"))?;
+    let folder = asked.folder.display();
+    std::env::set_current_dir(&asked.folder).map_err(|error| format!("cannot enter {folder}: {error}"))?;
+    run(Some(asked.scenario), false, Some(Watch::new(asked.watch, asked.watch_after_s)))
+}
+
+fn run(file: Option<PathBuf>, pretty: bool, watch: Option<Watch>) -> Result<(), Failure> {
     let simulation = set_up(&read(file)?)?;
     let open = |path: &str| match File::create(path) {
         Ok(file) => Ok(BufWriter::new(file)),
@@ -185,17 +256,17 @@ fn run(file: Option<PathBuf>, pretty: bool, watch: Option<PathBuf>) -> Result<()
 /// Storage of samples until the result is printed; those of whole seconds are also appended to files in `watch`.
 struct SampleOutput {
     store: SampleStore<File>,
-    watch: Option<PathBuf>,
+    watch: Option<Watch>,
     /// Message about the sample that could not be written.
     unwritten: Option<String>,
 }
 
 impl Samples for SampleOutput {
     fn take(&mut self, router: &str, sample: Sample) -> io::Result<()> {
-        if let (Some(folder), 0) = (&self.watch, sample.elapsed.0 % NANOS_PER_SECOND) {
-            let path = folder.join(format!("{router}.jsonl"));
-            append(&path, &sample.counters).inspect_err(|error| {
-                self.unwritten = Some(format!("cannot write {}: {error}", path.display()));
+        if let (Some(watch), 0) = (&mut self.watch, sample.elapsed.0 % NANOS_PER_SECOND) {
+            watch.take(router, &sample.counters).map_err(|(message, error)| {
+                self.unwritten = Some(message);
+                error
             })?;
         }
         self.store.take(router, sample).inspect_err(|error| {

@@ -5,13 +5,16 @@ Nothing else is started: no lab, no Ansible, no observer.
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
@@ -46,16 +49,19 @@ from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.system.programs import describe_exit, find_own_program, kill_with_thread_prefix
 from qoslab.traffic.endpoints import flow_addresses
 
-SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
-"""Prefix of the message of `qos-sim` for an invalid scenario; the path and the reason follow."""
+ERROR = '{"error":'
+"""Start of a reply of `qos-sim` with an error in place of a result."""
+SCENARIO_REFUSED = "scenario: "
+"""Prefix of an error for an invalid scenario; the path and the reason follow."""
 MIN_TIME_LIMIT_S = 600.0
 LIMIT_FACTOR = 60.0
 """Time limit of a cell, as a multiple of its traffic time; at least `MIN_TIME_LIMIT_S`."""
 POLL_S = 0.2
+READ_BYTES = 2**20
 
 
 class SimulatedWorker:
-    """Runs cells one after another; a context manager that ends the cell that is running."""
+    """Runs cells one after another, in one process of the simulator, which a context manager ends."""
 
     lab_description: Mapping[str, Any] = {}
     """Empty description: a simulation has no lab."""
@@ -63,7 +69,7 @@ class SimulatedWorker:
     def __init__(self, slot: WorkerSlot) -> None:
         self._tell = slot.tell
         self._interrupted = slot.interrupted
-        self._processes = _RunningProcesses()
+        self._simulator = _Simulator()
         assert isinstance(slot.shared, GenieParser)  # Created by `MACHINERY`.
         self._prints = slot.shared
 
@@ -71,7 +77,7 @@ class SimulatedWorker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._processes.end()
+        self._simulator.end()
 
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
         """Run one cell into its folder and return its record. It disturbs no other cell, so it waits for no turn.
@@ -81,7 +87,7 @@ class SimulatedWorker:
         """
         journal = CellJournal(task, cell, self._tell)
         try:
-            _SimulatedCell(journal, self._check, self._processes, self._prints).simulate()
+            _SimulatedCell(journal, self._check, self._simulator, self._prints).simulate()
         except BaseException:
             with suppress(QoslabError):
                 journal.write(broken=True)
@@ -93,45 +99,80 @@ class SimulatedWorker:
             raise RunInterrupted
 
 
-class _RunningProcesses:
-    """Running processes of this worker; any thread may end them."""
+class _Simulator:
+    """Process of `qos-sim` that runs the cells of this worker; it is started when a cell needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[str]] = set()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._state: tuple[Path, int] | None = None
+        """Program of the process, with the time of its last change."""
 
-    @contextmanager
-    def register(self, process: subprocess.Popen[str]) -> Iterator[None]:
-        """Register a process; when the block is left in any way, it has ended."""
-        with self._lock:
-            self._running.add(process)
+    def run(self, request: Mapping[str, object], check: Callable[[], None]) -> bytes:
+        """Return the reply to a request, a line of JSON. Raise `SimulationError` if the process ends before, and the
+        errors of `check`, which is called regularly; the process has then ended.
+        """
+        process = self._start()
+        assert process.stdin is not None and process.stdout is not None
         try:
-            yield
-        finally:
-            with self._lock:
-                self._running.discard(process)
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+            with suppress(BrokenPipeError):  # It has ended, which reading detects.
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+            parts = [b""]
+            while not parts[-1].endswith(b"\n"):
+                if not wait([process.stdout.fileno()], POLL_S):
+                    check()
+                elif part := os.read(process.stdout.fileno(), READ_BYTES):
+                    parts.append(part)
+                else:
+                    assert process.stderr is not None
+                    reason = process.stderr.read().decode(errors="replace").strip().splitlines()
+                    why = f"{PROGRAM} {describe_exit(process.wait())}: {(reason or ['it printed nothing'])[-1]}"
+                    raise SimulationError(why)
+        except BaseException:
+            self.end()
+            raise
+        return b"".join(parts)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """Return the process, which is replaced if its program has changed, since a cell names the present one."""
+        program = find_own_program(PROGRAM)
+        state = (program, program.stat().st_mtime_ns)
+        if self._state != state:
+            self.end()
+        with self._lock:
+            if self._process is None:
+                # In its own session: Ctrl-C is for the run, which ends the program.
+                self._process = subprocess.Popen(
+                    [*kill_with_thread_prefix(), str(program), "serve"],
+                    start_new_session=True,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+                self._state = state
+            return self._process
 
     def end(self) -> None:
-        """Kill all processes; a thread that waits for one sees it in the status."""
+        """Kill the process, if it runs; a thread that waits for a reply gets an error."""
         with self._lock:
-            for process in self._running:
-                process.kill()
+            process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
 
 
 class _SimulatedCell:
     """One running cell."""
 
     def __init__(
-        self, journal: CellJournal, check: Callable[[], None], processes: _RunningProcesses, prints: GenieParser
+        self, journal: CellJournal, check: Callable[[], None], simulator: _Simulator, prints: GenieParser
     ) -> None:
         self._journal = journal
         self._task = journal.task
         self._cell = journal.cell
         self._check = check
-        self._processes = processes
+        self._simulator = simulator
         self._prints = prints
 
     @property
@@ -168,49 +209,32 @@ class _SimulatedCell:
         return routers, scenario
 
     def _simulate(self) -> str:
-        """Return the output of `qos-sim`. Raise if it fails, is too slow, or the user interrupts it.
-
-        The program reads the scenario from its file: after a timeout, `communicate` would pass no more input.
-        """
+        """Return the output of `qos-sim`. Raise if it fails, is too slow, or the user interrupts it."""
         limit = max(MIN_TIME_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
-        self._check()
-        # In its own session: Ctrl-C is for the run, which ends the program.
-        with self._cell.configuration("scenario.json").open("rb") as scenario:
-            process = subprocess.Popen(
-                [
-                    *kill_with_thread_prefix(),
-                    str(find_own_program(PROGRAM)),
-                    "run",
-                    "--watch",
-                    str(self._cell.coming_counters()),
-                ],
-                cwd=self._cell.path,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,
-                stdin=scenario,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
         deadline = time.monotonic() + limit
-        with self._processes.register(process):
-            while True:
-                try:
-                    output, errors = process.communicate(timeout=POLL_S)
-                    break
-                except subprocess.TimeoutExpired:
-                    self._check()
-                    if time.monotonic() > deadline:
-                        raise SimulationError(
-                            f"{PROGRAM} did not finish within {limit:.0f} s",
-                            hint="The scenario is in the cell's config/scenario.json.",
-                        ) from None
-        if process.returncode == 0:
+
+        def check() -> None:
+            self._check()
+            if time.monotonic() > deadline:
+                raise SimulationError(
+                    f"{PROGRAM} did not finish within {limit:.0f} s",
+                    hint="The scenario is in the cell's config/scenario.json.",
+                )
+
+        check()
+        request = {
+            "folder": str(self._cell.path.resolve()),
+            "scenario": "config/scenario.json",
+            "watch": str(self._cell.coming_counters()),
+            "watch_after_s": POLL_S,
+        }
+        output = self._simulator.run(request, check).decode(errors="replace")
+        if not output.startswith(ERROR):
             return output
-        reason = (errors.strip().splitlines() or ["it printed nothing"])[-1]
+        reason = json.loads(output)["error"]
         if reason.startswith(SCENARIO_REFUSED):
             raise UserError(f"{self._cell.name}: {PROGRAM} rejects it: {reason.removeprefix(SCENARIO_REFUSED)}")
-        raise SimulationError(f"{PROGRAM} {describe_exit(process.returncode)}: {reason}")
+        raise SimulationError(f"{PROGRAM} failed: {reason}")
 
     def _keep(
         self, result: SimulationResult, scenario: program_formats.Scenario, routers: Mapping[str, SimulatedRouter]
@@ -228,14 +252,11 @@ class _SimulatedCell:
         for name in routers:
             cell.write_counters(name, ({"ok": True, **sample} for sample in result.routers[name].samples))
         cell.remove_incoming()
-        from qoslab.capture.packet_tables import (
-            read_packets,  # It imports NumPy, which can happen while the simulator runs.
-        )
+        for point in experiment.captures:
+            from qoslab.capture.packet_tables import read_packets  # It imports NumPy and PyArrow.
 
-        self._journal.findings.captures = {
-            point.name: CaptureRecord(received=sum(map(len, read_packets(cell.capture(point.name)))), dropped=0)
-            for point in experiment.captures
-        }
+            received = sum(map(len, read_packets(cell.capture(point.name))))
+            self._journal.findings.captures[point.name] = CaptureRecord(received=received, dropped=0)
         ports = {flow["name"]: flow["port"] for flow in scenario["flows"]}
         self._journal.findings.flows = tuple(
             self._flow_record(flow, ports[flow.name] or 0) for flow in experiment.arm_flows(self._task.arm)
