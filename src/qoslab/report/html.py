@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from base64 import b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from qoslab.analysis import Outcome, analyse, charts
@@ -56,6 +60,22 @@ def lab_comparison_html(page: LabComparisonPage) -> str:
     return _environment().get_template("across.html.j2").render(page=page, style=_asset("report.css"))
 
 
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates next to this module's compiled code, if that folder can be written to.
+
+    A changed template is compiled again. The file names have a hash of the version of Jinja and of this module, which
+    has the options and filters.
+    """
+
+    def __init__(self) -> None:
+        key = sha256(version("jinja2").encode() + Path(__file__).read_bytes()).hexdigest()[:16]
+        super().__init__(str(Path(__file__).with_name("__pycache__")), f"%s.{key}.template")
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     """Return the template environment; it caches compiled templates."""
@@ -66,6 +86,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=None if sys.dont_write_bytecode else _CompiledTemplates(),
     )
     # As an image, a drawing's style does not affect the page.
     found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
