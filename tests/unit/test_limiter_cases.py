@@ -101,6 +101,38 @@ def test_policer_before_random_loss_is_not_inferred_with_another_rate(over: floa
     assert found.rate_bps is None or found.rate_bps.low <= 10**6 <= found.rate_bps.high
 
 
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize(("over", "share"), [(1.5, 0.01), (1.3, 0.03)])
+def test_policer_is_inferred_beside_random_loss(place: str, over: float, share: float) -> None:
+    policer, loss = Policer(2 * 10**6, 10_000), Loss(share, np.random.default_rng(5))
+    devices: list[PathDevice] = [loss, policer] if place == "before" else [policer, loss]
+    found = infer_case(devices, poisson(int(over * 2 * 10**6), 1000, 3000), 1000)
+    assert (found.kind, found.random_losses) == ("policer", place)
+    assert found.rate_bps is not None and found.rate_bps.low <= 2 * 10**6 <= found.rate_bps.high
+    assert found.burst_bytes is not None and found.burst_bytes.low <= 10_000 <= found.burst_bytes.high
+    assert found.random_share == pytest.approx(share, rel=0.5)
+    assert any(f"{place} the policer" in line for line in found.lines())
+
+
+def test_burst_of_a_bucket_that_was_never_full_is_a_lower_bound() -> None:
+    policer = Policer(2 * 10**6, 40_000)
+    policer.tokens = 0
+    found = infer_case([policer], poisson(2_600_000, 1000, 2500), 1000)
+    assert (found.kind, found.burst_from) == ("policer", "least")
+    assert found.rate_bps is not None and found.rate_bps.low <= 2 * 10**6 <= found.rate_bps.high
+    assert found.burst_bytes is not None and found.burst_bytes.low <= 40_000
+    assert any("at least" in line for line in found.lines())
+
+
+def test_burst_that_depends_on_a_full_bucket_at_the_start_is_reported_so() -> None:
+    found = infer_case([Policer(10**6, 20_000)], paced_load(1_500_000, 1000, 1500), 1000)
+    assert (found.kind, found.burst_from) == ("policer", "start")
+    assert any("full at the start of the capture" in line for line in found.lines())
+    arrivals = np.concatenate([paced_load(3 * 10**6, 1000, 300) + number * 2 * SECOND for number in range(5)])
+    assert infer_case([Policer(10**6, 20_000)], arrivals, 1000).burst_from == "full"
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("over", [1.1, 1.5, 4])
 @pytest.mark.parametrize("jitter", [0.0, 0.02])

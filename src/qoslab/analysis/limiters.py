@@ -53,7 +53,7 @@ def _figures(joined: Joined, dscp: int | None) -> Row:
     found = infer(joined.select_dscp(dscp))
     figures = {
         "rate_bps": found.rate_bps,
-        "burst_bytes": found.burst_bytes,
+        "burst_bytes": None if found.burst_from == "least" else found.burst_bytes,
         "interval_ms": found.interval_s,
         "queue_packets": found.queue_packets,
     }

@@ -5,13 +5,15 @@ The tokens missing from the bucket, W, depend only on the packets that passed an
 queue that is served at that rate. A packet passes exactly if W plus its size is at most the burst. So a rate explains
 every packet if all passed packets need less than all others, and the difference between the two (`overlap`) is
 piecewise linear in the rate: its minima are found by narrowing. The candidate is then replayed over the arrivals, and
-packets with a different decision are unexplained. The bucket is full at the start of the capture.
+packets with a different decision are unexplained. The bucket is assumed to be full at the start of the capture; if no
+such bucket explains the packets, one that was never full is tried: its tokens are a straight line less passed bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,10 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+BurstSource = Literal["full", "start", "least"]
+"""Evidence of a burst: `full`, the bucket was full after the first drop, too; `start`, only at the start of the
+capture, which is assumed; `least`, at no time, so that the burst is only a lower bound.
+"""
 MOST_UNEXPLAINED = 0.05
 """Maximum share of unexplained packets, among passed packets or among the others, whichever are fewer."""
 FEWEST = 5
@@ -59,6 +65,8 @@ class Bucket:
     """Number of packets with a different decision in the replay."""
     buckets: int = 1
     """Number of buckets that share the burst."""
+    burst_from: BurstSource = "full"
+    """Evidence of the burst."""
 
 
 @dataclass(frozen=True)
@@ -186,12 +194,20 @@ def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
     good = [rate for rate in exact if arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate)]
     if good:
         return _fit_exactly(arrivals, good)
+    if (never_full := _fit_without_full_bucket(arrivals)) is not None:
+        return never_full
     near = minima(lambda each: arrivals.overlaps(each, outliers=_OUTLIERS), rates)
     return _fit_approximately(arrivals, min(exact + near, key=lambda rate: arrivals.fit(rate).wrong))
 
 
 def _fit_exactly(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
     """Return the bucket for the rates that explain each packet, within the resolution of time stamps."""
+    # At the offered rate of constant-rate traffic, every decision depends on the last digit.
+    rates = [
+        rate for rate in rates if arrivals.are_explained(*arrivals.replay(rate, sum(_needed_bytes(arrivals, rate)) / 2))
+    ]
+    if not rates:
+        return None
 
     def explains(rate: float) -> bool:
         return bool(arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate))
@@ -209,7 +225,56 @@ def _fit_exactly(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
     wrong, certain = arrivals.replay(value, burst.value)
     if not arrivals.are_explained(wrong, certain):
         return None
-    return Bucket(Interval(value, low, high), burst, wrong)
+    absent = missing_bytes(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), value)
+    full_later = bool((absent[int((~arrivals.passed).argmax()) :] <= arrivals.slack(value)).any())
+    return Bucket(Interval(value, low, high), burst, wrong, burst_from="full" if full_later else "start")
+
+
+def _fit_without_full_bucket(arrivals: Arrivals) -> Bucket | None:
+    """Return the bucket for a capture in which it was never full, not even at the start; None if there is none.
+
+    Without a full bucket, tokens are those at the start, plus rate times time, less the passed bytes: a straight line
+    over time separates the bytes needed by passed packets from those needed by dropped ones.
+    """
+    from scipy.optimize import linprog
+
+    needed = (
+        arrivals.size
+        + np.cumsum(np.where(arrivals.passed, arrivals.size, 0.0))
+        - np.where(arrivals.passed, arrivals.size, 0.0)
+    )
+    above, below = (
+        _hull(arrivals.time_s[each], sign * needed[each])
+        for each, sign in ((arrivals.passed, 1), (~arrivals.passed, -1))
+    )
+    slack = arrivals.slack(arrivals.passed_bps)
+    rows = np.array([[-time, -1.0] for time, _ in above] + [[time, 1.0] for time, _ in below])
+    limits = np.array([slack - value for _, value in above] + [slack - value for _, value in below])
+    edges = [linprog([sign, 0.0], A_ub=rows, b_ub=limits, bounds=[(0, None), (0, None)]) for sign in (1, -1)]
+    if not all(each.success for each in edges):
+        return None
+    (low, first), (high, last) = (each.x for each in edges)
+    rate, start = (low + high) / 2, (first + last) / 2
+    tokens = start + rate * arrivals.time_s - needed
+    passes = tokens >= 0
+    wrong = int(((passes != arrivals.passed) & (np.abs(tokens) > slack)).sum())
+    if not arrivals.are_explained(wrong, int((tokens < -slack).sum())):
+        return None
+    least = float((tokens + arrivals.size).max())
+    return Bucket(Interval(8 * rate, 8 * low, 8 * high), Interval(least, least, least), wrong, burst_from="least")
+
+
+def _hull(time_s: Array, value: Array) -> list[tuple[float, float]]:
+    """Return the corners of the upper convex hull of points that are ordered by time."""
+    corners: list[tuple[float, float]] = []
+    for point in zip(time_s.tolist(), value.tolist(), strict=True):
+        while len(corners) > 1:
+            (x0, y0), (x1, y1) = corners[-2:]
+            if (x1 - x0) * (point[1] - y0) < (point[0] - x0) * (y1 - y0):
+                break
+            corners.pop()
+        corners.append(point)
+    return corners
 
 
 def _needed_bytes(arrivals: Arrivals, rate: float) -> tuple[float, float]:

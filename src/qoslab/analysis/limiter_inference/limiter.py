@@ -14,10 +14,12 @@ from qoslab.analysis.limiter_inference.bucket import (
     FEWEST,
     MOST_UNEXPLAINED,
     Bucket,
+    BurstSource,
     Interval,
     infer_bucket,
     missing_bytes,
 )
+from qoslab.analysis.limiter_inference.bucket_with_losses import Place, infer_bucket_with_losses
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.packet_matching import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
@@ -56,6 +58,11 @@ _RATES = 9
 """Number of rates in a bucket's interval that are compared with delays."""
 _KNOWN = 1.5
 """Maximum ratio of the rates that explain the packets; above it the rate counts as unknown."""
+_PLACES: dict[Place, str] = {
+    "before": "before the policer: they consumed no tokens",
+    "after": "after the policer, or missing from the second capture: they consumed tokens",
+    "unknown": "before or after the policer, which these packets do not show",
+}
 _VARIED_S = 1e-3
 """Maximum difference of delays that count as constant."""
 
@@ -91,6 +98,14 @@ class Limiter:
     """Input rate over the busiest tenth of a second: any limit is higher."""
     largest_passed_bytes: int | None = None
     """Size of the largest packet that passed, if all larger packets were lost and no others."""
+    burst_from: BurstSource | None = None
+    """Evidence of the burst of a policer or marker."""
+    random_losses: Place | None = None
+    """Position of random losses relative to a policer, if it is the one limiter and did not drop all lost packets;
+    `unexplained` is their number.
+    """
+    random_share: float | None = None
+    """Share of these losses: of all packets if before the policer, otherwise of the packets that it passed."""
     lost_every: int | None = None
     """Number of packets from one lost packet to the next, if it is always the same, from the first packet on."""
 
@@ -130,7 +145,12 @@ class Limiter:
                     yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
         if self.burst_bytes is not None and self.kind != "line":
             shared = ", two buckets with the same rate together" if self.buckets == 2 else ""
-            yield f"  burst  {_interval_text(self.burst_bytes, 'B')}{shared}"
+            if self.burst_from == "least":
+                yield f"  burst  at least {self.burst_bytes.low:,.0f} B: the bucket was never full in this capture"
+            else:
+                yield f"  burst  {_interval_text(self.burst_bytes, 'B')}{shared}"
+            if self.burst_from == "start":
+                yield "         if the bucket was full at the start of the capture; later it was not"
         if self.kind == "shaper":
             known = self.interval_s
             shown = "none: packets leave one by one" if known is None else _interval_text(_ms(known), "ms", 4)
@@ -140,7 +160,11 @@ class Limiter:
             yield f"  queue  {each.value:.0f} packets queued at a drop ({each.low:.0f} to {each.high:.0f})"
         if self.ahead_packets is not None:
             yield f"  order  a packet that overtakes others waits for at most {self.ahead_packets} packets"
-        if self.unexplained and self.kind in ("policer", "marker"):
+        if self.random_losses is not None:
+            share = 100 * (self.random_share or 0)
+            yield f"  other losses: {self.unexplained:,} packets ({share:.2g} %) lost at random"
+            yield f"         {_PLACES[self.random_losses]}"
+        elif self.unexplained and self.kind in ("policer", "marker"):
             yield f"  unexplained: {self.unexplained:,} packets that such a bucket would treat differently"
         elif self.unexplained:
             yield (
@@ -209,6 +233,12 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         both = infer_two_buckets(in_s, size, ~lost) if every is None else None
         if both is not None:
             return _policer_or_queue_limiter(both, releases, counted, in_s, out_s, size)
+        if (
+            every is None
+            and releases is None
+            and (found := _policer_with_losses(counted, in_s, out_s, size)) is not None
+        ):
+            return found
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s, lost_every=every)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
@@ -239,7 +269,13 @@ def _lost_every(lost: Mask) -> int | None:
 
 def _limiter_from_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
     return Limiter(
-        kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained, buckets=bucket.buckets
+        kind,
+        counted,
+        bucket.rate_bps,
+        bucket.burst_bytes,
+        unexplained=bucket.unexplained,
+        buckets=bucket.buckets,
+        burst_from=bucket.burst_from,
     )
 
 
@@ -251,6 +287,18 @@ def _policer_or_queue_limiter(
     """
     queue = None if releases is not None else _line_from_bucket(bucket, counted, in_s, out_s, size)
     return queue or _limiter_from_bucket("policer", counted, bucket)
+
+
+def _policer_with_losses(counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
+    """Return the policer on a path that loses other packets at random; None if there is none, or if packets wait as in
+    a queue.
+    """
+    found = infer_bucket_with_losses(in_s, size, ~np.isnan(out_s))
+    if found is None or _line_from_bucket(found.bucket, counted, in_s, out_s, size) is not None:
+        return None
+    limiter = _limiter_from_bucket("policer", counted, found.bucket)
+    of = len(size) if found.place == "before" else found.reached
+    return replace(limiter, unexplained=found.random, random_losses=found.place, random_share=found.random / of)
 
 
 def _line_from_bucket(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
