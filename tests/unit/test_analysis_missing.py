@@ -188,16 +188,27 @@ def test_delay_and_voice_score_come_from_the_worst_stream() -> None:
     assert "voice.r" not in found
 
 
-def test_page_times_are_those_of_all_complete_pages() -> None:
-    few = flow_record(stream=1, pages=1, page_mean_ms=400.0, page_max_ms=400.0)
-    many = flow_record(stream=2, pages=3, page_mean_ms=200.0, page_max_ms=300.0)
-    none = flow_record(stream=3, pages=0)
+def test_page_times_are_those_of_all_pages() -> None:
+    few = flow_record(stream=1, pages=1, pages_unfinished=0, page_p50_ms=400.0, page_mean_ms=400.0, page_max_ms=400.0)
+    many = flow_record(stream=2, pages=3, pages_unfinished=0, page_p50_ms=200.0, page_mean_ms=200.0, page_max_ms=300.0)
+    none = flow_record(stream=3, pages=0, pages_unfinished=0)
     found = dict(goodput_figures(columns(tables.frame("flows", [few, many, none]))))
-    assert [found[f"pages.{name}"] for name in ("complete", "time.mean", "time.max")] == [4, 250, 400]
+    assert [found[f"pages.{name}"] for name in ("complete", "unfinished")] == [4, 0]
+    assert [found[f"pages.time.{name}"] for name in ("p50", "mean", "max")] == [400, 250, 400]
     found = dict(goodput_figures(columns(tables.frame("flows", [none]))))
     assert found["pages.complete"] == 0 and "pages.time.mean" not in found
     found = dict(goodput_figures(columns(tables.frame("flows", [flow_record(stream=1)]))))
     assert "pages.complete" not in found
+
+
+def test_page_times_after_unfinished_pages_are_medians_only() -> None:
+    cut = flow_record(stream=1, pages=3, pages_unfinished=1, page_p50_ms=300.0, page_mean_ms=200.0, page_max_ms=300.0)
+    found = dict(goodput_figures(columns(tables.frame("flows", [cut]))))
+    assert (found["pages.unfinished"], found["pages.time.p50"]) == (1, 300)
+    assert found["pages.time.mean"] == found["pages.time.max"] == "1 of 4 pages were unfinished at the end"
+    slow = flow_record(stream=2, pages=0, pages_unfinished=2)
+    found = dict(goodput_figures(columns(tables.frame("flows", [cut, slow]))))
+    assert found["pages.time.p50"] == "3 of 6 pages were unfinished at the end"
 
 
 def test_missing_output_of_hosts_and_shapers_has_reasons() -> None:

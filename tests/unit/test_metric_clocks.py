@@ -25,6 +25,7 @@ ONE_CLOCK = {
     "datagrams.delay.p50": "of virtual time; no other lab measures it",
     "datagrams.delay.p99": "of virtual time; no other lab measures it",
     "datagrams.delay.max": "of virtual time; no other lab measures it",
+    "pages.time.p50": "the sender's, up to the receiver's answer",
     "pages.time.mean": "the sender's, up to the receiver's answer",
     "pages.time.max": "the sender's, up to the receiver's answer",
 }

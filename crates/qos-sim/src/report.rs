@@ -108,8 +108,11 @@ pub struct StreamReport {
     /// One-way delay from the sending application to the receiver, without a histogram: of datagrams, and of TCP
     /// segments with payload and timestamps. Null where none arrived.
     pub delay: Option<DelayReport>,
-    /// TCP with a rate or gap: time from a write to the arrival of its last byte, without a histogram.
+    /// TCP with a rate or gap: time from a write to the arrival of its last byte, with the histogram.
     pub writes: Option<DelayReport>,
+    /// TCP with a rate or gap: writes whose last byte has not arrived, which `writes` excludes; omitted if zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unfinished_writes: u64,
 }
 
 /// Received data of one stream between two times of its receiver.

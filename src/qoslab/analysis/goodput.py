@@ -58,6 +58,8 @@ def jain(goodputs: Column) -> float:
     "voice.r",
     "voice.mos",
     "pages.complete",
+    "pages.unfinished",
+    "pages.time.p50",
     "pages.time.mean",
     "pages.time.max",
     intervals=lambda selection: selection.cell.tables["intervals"],
@@ -110,15 +112,25 @@ def _delays(arrived: Columns) -> Iterator[Figure]:
 
 
 def _page_times(flows: Columns) -> Iterator[Figure]:
-    """Yield the number and times of pages of the connections that send pages."""
+    """Yield the number and times of pages of the connections that send pages.
+
+    A page that was unfinished at the end counts as longer than all others, so it has no known mean or maximum.
+    """
     if not len(flows):
         return
-    complete = float(flows["pages"].sum())
+    complete, unfinished = (float(np.nansum(flows[name])) for name in ("pages", "pages_unfinished"))
     yield "pages.complete", complete
-    timed = flows.select(flows["pages"] > 0)
-    if complete:
-        yield "pages.time.mean", float((timed["pages"] * timed["page_mean_ms"]).sum()) / complete
-        yield "pages.time.max", known_maximum(timed["page_max_ms"], "page times")
+    yield "pages.unfinished", unfinished
+    began = flows.select((flows["pages"] > 0) | (flows["pages_unfinished"] > 0))
+    if not len(began):
+        return
+    cut = Missing(f"{unfinished:.0f} of {complete + unfinished:.0f} pages were unfinished at the end")
+    yield "pages.time.p50", greatest(began["page_p50_ms"]) if began.has("page_p50_ms").all() else cut
+    if unfinished:
+        yield from (("pages.time.mean", cut), ("pages.time.max", cut))
+        return
+    yield "pages.time.mean", float((began["pages"] * began["page_mean_ms"]).sum()) / complete
+    yield "pages.time.max", known_maximum(began["page_max_ms"], "page times")
 
 
 def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missing:

@@ -147,8 +147,13 @@ datagrams.delay.max ms maximum one-way delay of UDP datagrams
 voice.r index rating R of calls (ITU-T G.107), minimum of the calls; 93.2 without impairments
 voice.mos index estimated mean opinion score of calls (ITU-T G.107), minimum of the calls: 1 to 4.5
 pages.complete count complete pages of web users and other TCP sources with pauses
-pages.time.mean ms mean time from the start of a page until its last byte arrives
-pages.time.max ms maximum time from the start of a page until its last byte arrives
+pages.unfinished count pages of the same sources that were unfinished at the end of the traffic
+pages.time.p50 ms median time from the start of a page until its last byte arrives, maximum of the users; an unfinished
+    page counts as longer than all others
+pages.time.mean ms mean time from the start of a page until its last byte arrives; missing if a page was unfinished at
+    the end
+pages.time.max ms maximum time from the start of a page until its last byte arrives; missing if a page was unfinished at
+    the end
 conversation.depth packets packets queued in the conversations of weighted fair queueing: median of the readings with a
     queue, over the last two thirds of the traffic time
 conversation.weight count weight of the conversations in show queue, if all conversations have the same weight

@@ -72,7 +72,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         CELL traffic:text offset_s:float tool:text protocol:text stream:int local_port:int seconds:float bytes:int
         goodput_bps:float sender_bps:float retransmits:int mss_bytes:int rtt_mean_ms:float datagrams:int lost:int
         jitter_ms:float delay_p50_ms:float delay_p99_ms:float delay_max_ms:float voice_r:float pages:int
-        page_mean_ms:float page_max_ms:float
+        pages_unfinished:int page_p50_ms:float page_mean_ms:float page_max_ms:float
         """
     ),
     "hosts": _table_schema("CELL host:text sends:bool sent_segments:int retransmitted_segments:int timeouts:int"),

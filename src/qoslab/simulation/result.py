@@ -16,6 +16,7 @@ from qoslab.system import program_formats
 from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
 from qoslab.traffic.base import check_streams, read_number
+from qoslab.traffic.page_times import PageTimes
 
 
 class SimulationError(RunInvalid):
@@ -113,7 +114,9 @@ def _failure_texts(streams: Sequence[program_formats.StreamReport]) -> Iterator[
 def _stream_result(report: program_formats.StreamReport, codec: Codec | None, *, pages: bool) -> StreamResult:
     seconds, count = read_number(report["seconds"]), _count(report["bytes"])
     sent = report["sender_bytes"]
-    delay, writes = report["delay"], report["writes"]
+    delay, writes = report["delay"], report["writes"] if pages else None
+    unfinished = report.get("unfinished_writes", 0)
+    times = PageTimes.from_histogram(writes["histogram"] if writes else (), unfinished) if pages else None
     return StreamResult(
         stream=_count(report["stream"]),
         local_port=report["local_port"],
@@ -132,9 +135,11 @@ def _stream_result(report: program_formats.StreamReport, codec: Codec | None, *,
         delay_p99_ms=None if delay is None else delay["p99_ns"] / 1e6,
         delay_max_ms=None if delay is None else delay["max_ns"] / 1e6,
         voice_r=None if codec is None else _voice_rating_factor(codec, delay, report["datagrams"] or 0),
-        pages=(0 if writes is None else writes["packets"]) if pages else None,
-        page_mean_ms=writes["mean_ns"] / 1e6 if pages and writes is not None else None,
-        page_max_ms=writes["max_ns"] / 1e6 if pages and writes is not None else None,
+        pages=(0 if times is None else times.finished) if pages else None,
+        pages_unfinished=unfinished if pages else None,
+        page_p50_ms=None if times is None else times.p50_ms,
+        page_mean_ms=None if writes is None else writes["mean_ns"] / 1e6,
+        page_max_ms=None if writes is None else writes["max_ns"] / 1e6,
     )
 
 

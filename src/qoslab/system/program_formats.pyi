@@ -1407,6 +1407,7 @@ class StreamReport(TypedDict):
     seconds: float
     sender_bytes: int
     stream: int
+    unfinished_writes: NotRequired[int]
     writes: DelayReport | None
 
 class SubinterfaceConfig(TypedDict):

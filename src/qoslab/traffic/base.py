@@ -119,8 +119,12 @@ class StreamResult:
     """Rating R of a call (ITU-T G.107); None if delay or codec is not known."""
     pages: int | None = None
     """Complete pages of flood over TCP."""
+    pages_unfinished: int | None = None
+    """Pages that began and were not complete at the end."""
+    page_p50_ms: float | None = None
+    """Median time of all pages; None if it is that of an unfinished one, which counts as longer than all others."""
     page_mean_ms: float | None = None
-    """Mean time from the start of a page until its last byte arrives."""
+    """Mean time of the complete pages, from the start of a page until its last byte arrives."""
     page_max_ms: float | None = None
 
 

@@ -27,6 +27,7 @@ from qoslab.traffic.base import (
     read_count,
     read_number,
 )
+from qoslab.traffic.page_times import PageTimes
 
 INTERVAL_S = 1
 LARGEST = 10**9
@@ -136,6 +137,8 @@ def _stream_result(number: int, seconds: float, sent: Json, received: Json) -> S
     if seconds <= 0:
         raise ValueError(f"stream {number} took {seconds} s")
     times = [read_number(page["time_ms"]) for page in sent["pages"] if page["time_ms"] is not None]
+    unfinished = len(sent["pages"]) - len(times)
+    found = PageTimes.from_histogram([(round(1e6 * each), 1) for each in sorted(times)], unfinished)
     count, accepted, rtt = read_count(received["bytes"]), read_count(sent["bytes"]), sent["rtt_mean_ms"]
     return StreamResult(
         stream=number,
@@ -149,6 +152,8 @@ def _stream_result(number: int, seconds: float, sent: Json, received: Json) -> S
         mss_bytes=read_count(sent["mss_bytes"]),
         rtt_mean_ms=None if rtt is None else read_number(rtt),
         pages=len(times),
+        pages_unfinished=unfinished,
+        page_p50_ms=None if found is None else found.p50_ms,
         page_mean_ms=sum(times) / len(times) if times else None,
         page_max_ms=max(times, default=None),
     )

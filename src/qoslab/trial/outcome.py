@@ -9,6 +9,7 @@ from typing import Literal, cast
 from qoslab.model.traffic_kinds import IP_AND_UDP
 from qoslab.model.voice import VoiceScore, best_voice_score
 from qoslab.system import program_formats
+from qoslab.traffic.page_times import PageTimes, ranked_value
 from qoslab.trial.demand import PolicyDirection, TrafficDemand
 from qoslab.trial.edge import TrialEdge
 from qoslab.trial.scenario import ROUTER
@@ -24,38 +25,6 @@ class Delays:
     p50_ms: float
     p99_ms: float
     max_ms: float
-
-
-@dataclass(frozen=True)
-class PageTimes:
-    """Times of pages or answers over TCP, from the write to the arrival of the last byte.
-
-    A page that was unfinished at the end counts as longer than all others: a value is None if it is such a page's.
-    """
-
-    finished: int
-    unfinished: int
-    p50_ms: float | None
-    p99_ms: float | None
-    max_ms: float | None
-
-    @property
-    def total(self) -> int:
-        """Number of pages that began."""
-        return self.finished + self.unfinished
-
-    @classmethod
-    def of_flow(cls, flow: program_formats.FlowReport) -> PageTimes | None:
-        """Return the times of a flow; None without a page."""
-        writes, unfinished = flow["writes"], flow.get("unfinished_writes", 0)
-        finished = writes["packets"] if writes else 0
-        total = finished + unfinished
-
-        def quantile_ms(percent: int) -> float | None:
-            rank = total * percent / 100
-            return _sorted_quantile(writes["histogram"], rank) if writes and rank <= finished else None
-
-        return cls(finished, unfinished, quantile_ms(50), quantile_ms(99), quantile_ms(100)) if total else None
 
 
 @dataclass(frozen=True)
@@ -254,9 +223,14 @@ def _kind_result(
         jitter_ms=max(jitters, default=None),
         voice=None if kind.codec is None else best_voice_score(kind.codec, histogram, datagrams),
         voice_assumed=kind.codec is not None and kind.codec.assumed,
-        pages=PageTimes.of_flow(flow) if kind.sizes else None,
+        pages=_page_times(flow) if kind.sizes else None,
         histogram=histogram,
     )
+
+
+def _page_times(flow: program_formats.FlowReport) -> PageTimes | None:
+    writes = flow["writes"]
+    return PageTimes.from_histogram(writes["histogram"] if writes else (), flow.get("unfinished_writes", 0))
 
 
 def _delay_summary(report: program_formats.DelayReport | None) -> Delays | None:
@@ -300,14 +274,5 @@ def merge_delays(kinds: Sequence[KindResult]) -> Delays | None:
         return None
     ordered = sorted(counts.items())
     total = sum(counts.values())
-    return Delays(_sorted_quantile(ordered, 0.5 * total), _sorted_quantile(ordered, 0.99 * total), ordered[-1][0] / 1e6)
-
-
-def _sorted_quantile(ordered: Sequence[Sequence[int]], rank: float) -> float:
-    """Return the value of a rank in milliseconds, from values in nanoseconds with their numbers."""
-    below = 0
-    for delay, packets in ordered:
-        below += packets
-        if below >= rank:
-            return delay / 1e6
-    return ordered[-1][0] / 1e6
+    p50_ns, p99_ns = (ranked_value(ordered, share * total) for share in (0.5, 0.99))
+    return Delays(p50_ns / 1e6, p99_ns / 1e6, ordered[-1][0] / 1e6)

@@ -79,6 +79,7 @@ fn report_udp(flow: &Course, stream: &Stream, udp: &UdpStream) -> StreamReport {
         jitter_ms: (udp.sequence.received > 0).then(|| udp.jitter.nanoseconds() / 1e6),
         delay: stream.delays.report(false),
         writes: None,
+        unfinished_writes: 0,
     }
 }
 
@@ -98,6 +99,7 @@ fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamRepo
         lost: None,
         jitter_ms: None,
         delay: stream.delays.report(false),
-        writes: transfer.write_times().report(false),
+        writes: transfer.write_times().report(true),
+        unfinished_writes: transfer.unfinished_writes(),
     }
 }

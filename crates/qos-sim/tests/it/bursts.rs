@@ -90,6 +90,9 @@ fn writes_that_do_not_arrive_in_full_are_counted_apart() {
     let report = run(&scenario);
     let finished = report.flows["pages"].writes.as_ref().unwrap().packets;
     assert_eq!((finished, report.flows["pages"].unfinished_writes), (4, 1));
+    let stream = &report.flows["pages"].streams[0];
+    let counted: u64 = stream.writes.as_ref().unwrap().histogram.iter().map(|(_, count)| count).sum();
+    assert_eq!((counted, stream.unfinished_writes), (4, 1));
 }
 
 #[test]
