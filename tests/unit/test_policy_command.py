@@ -464,6 +464,7 @@ def test_policy_is_shown_at_each_place() -> None:
     ("lines", "effect"),
     [
         ("ip nbar port-map http tcp 80 8080\n", "the packets of classes with `match protocol`"),
+        ("interface FastEthernet0/1\n ip rsvp bandwidth 1000\n", "the share and the delay of the class"),
         (
             "interface FastEthernet0/1\n ip policy route-map R\nroute-map R permit 10\n set ip precedence critical\n",
             "the marks of packets, and the classes that they match later",

@@ -21,7 +21,10 @@ _EFFECT_PATTERNS = (
     (r"(?:conform|exceed|violate)-action set-", _MARKS),
     (r"police|conform-action|exceed-action|violate-action", "the rate and the drops of the class"),
     (r"set\b|table-map|mls qos map", _MARKS),
-    (r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue", "the share and the delay of the class"),
+    (
+        r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue|ip rsvp\b",
+        "the share and the delay of the class",
+    ),
     (
         r"queue-limit|queue-buffers|hold-queue|tx-ring|random-detect|queue-set|mls qos queue",
         "the length of queues, drops and delay",
@@ -29,7 +32,7 @@ _EFFECT_PATTERNS = (
     (r"service-policy|policy-map|(?:ip )?nhrp (?:map )?group", "a policy that is attached or nested"),
     (r"rate-limit|traffic-shape", "the rate of the interface"),
     (r"qos pre-classify|tunnel\b.*qos|qos\b", "the packets of classes behind a tunnel, or the counted bytes"),
-    (r"mls qos|auto qos|trust", "marks and queues of the port"),
+    (r"mls qos|auto qos|trust|plim\b", "marks and queues of the port"),
     (r"account|frame-relay|map-class|ppp multilink|compress|ip rtp", "the counted bytes, or the order on the line"),
     (r"drop|estimate|netflow|fragment|compression", "the packets that leave the class"),
     (r"mtu\b", "the bytes of full packets, and the times computed from them"),
