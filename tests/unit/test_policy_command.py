@@ -452,9 +452,10 @@ def test_class_map_without_a_policy_is_no_error() -> None:
 
 def test_policy_is_shown_at_each_place() -> None:
     map_class = "map-class frame-relay FR\n frame-relay cir 512000\n service-policy output P\n"
-    serial = "interface Serial0/1\n frame-relay traffic-shaping\n"
-    found = answer_policy(f"version 12.4\n{FIND}{ATTACH}{serial}{map_class}").policies
-    assert [(each.interface, each.place) for each in found] == [
+    serial = "interface Serial0/1\n frame-relay traffic-shaping\n frame-relay interface-dlci 100\n  class FR\n"
+    found = answer_policy(f"version 12.4\n{FIND}{ATTACH}{serial}{map_class}")
+    assert "class FR" in [each.text for each in found.ignored]
+    assert [(each.interface, each.place) for each in found.policies] == [
         ("FastEthernet0/0", ""),
         ("", "map-class frame-relay FR"),
     ]

@@ -135,6 +135,8 @@ def _possible_effect(unread: UnreadLine) -> str:
     text = unread.text.removeprefix("no ")
     if any(_OTHER_POLICY_TYPE.search(each) for each in (text, *unread.place)):
         return ""
+    if text.startswith("class ") and unread.place and unread.place[-1].startswith("frame-relay interface-dlci"):
+        return "a policy that is attached or nested"
     within = bool(unread.place) and unread.place[0].startswith(_POLICY_MODE)
     if unread.place and not within and not unread.place[0].startswith(("interface", "map-class", "table-map")):
         return ""
