@@ -123,8 +123,9 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
     ),
     ("ip nat|nat64", NAT),
     ("crypto |tunnel |qos pre-classify|ip gre", ENCAPSULATED),
+    ("(?:ip )?vrf ", TABLES),
     (
-        "ip policy|ip vrf|vrf |standby|vrrp|glbp|ip ospf|ip eigrp|ip pim|ip rip|ip igmp|ip summary|ip router|ip auth"
+        "ip policy|standby|vrrp|glbp|ip ospf|ip eigrp|ip pim|ip rip|ip igmp|ip summary|ip router|ip auth"
         "|bfd|ip hello|ip hold|ip bandwidth|ip split|ip next-hop|ip nhrp|ip bgp|isis|mpls|ip wccp|ip multicast|backup"
         "|track"
         "|delay|ip dampening|dampening|ip load|mac-address",

@@ -163,7 +163,7 @@ def _add_default_load(network: ImportedNetwork, templates: dict[str, PolicyTempl
     """Add half of the rate of each line with a policy, or of the first line, divided equally among its classes."""
     policies = [each for template in templates.values() for each in template.policies if each[1] == "output"]
     policies = policies or [each for template in templates.values() for each in template.policies]
-    about = f"default, no counters in the input: {DEFAULT_TEXT}"
+    about = "default, no counters in the input"
     for attached, direction, name in policies:
         router = network.routers[attached.router]
         leaves = list(_innermost_classes(router.configuration.device, name))

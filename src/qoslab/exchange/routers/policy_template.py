@@ -174,11 +174,11 @@ def _count_tunnel_bytes(router: InputRouter, tunnels: Sequence[Tunnel], found: P
             if direction != "output" or not own or tunnel.source != attached.port or tunnel.pre_classify:
                 continue
             if names := hidden_classes(router.configuration, policy):
+                one = len(names) == 1
                 found.notes.append(
-                    f"{attached.port}: class {format_list(names)} sees the packets of {tunnel.name} "
-                    "encapsulated on the "
-                    f"device, because qos pre-classify is missing there; the topology has no tunnel, so the class "
-                    f"matches"
+                    f"{attached.port}: {'class' if one else 'classes'} {format_list(names)} {'sees' if one else 'see'} "
+                    f"the packets of {tunnel.name} encapsulated on the device, because qos pre-classify is missing "
+                    f"there; the topology has no tunnel, so the {'class matches' if one else 'classes match'}"
                 )
 
 
