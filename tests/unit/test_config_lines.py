@@ -233,7 +233,7 @@ def test_undecided_lines_of_a_pasted_configuration_are_listed() -> None:
         (number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if 3 <= number <= 6
     ]
     [policy] = found.policies
-    assert (policy.interface, policy.direction, policy.line.bps) == ("Tunnel100", "output", 4_000_000)
+    assert (policy.interface, policy.direction, policy.base.bps) == ("Tunnel100", "output", 4_000_000)
 
 
 def test_priority_queue_time_refers_to_the_class_rate() -> None:
