@@ -392,10 +392,10 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
             f'found "{text}", expected the folder of a finished run, or an experiment with a finished run ({known})',
             hint="`qoslab list` shows the runs",
         )
-    latest = [run for path in root.glob("*") if (run := _latest_run(root, path.name)) is not None]
-    if not latest:
+    newest = [run for path in root.glob("*") if (run := _latest_run(root, path.name)) is not None]
+    if not newest:
         raise UserError(f"{root}: found no finished run", hint="run an experiment, such as `qoslab run first-policy`")
-    return _check_run_folder(max(latest, key=lambda path: _order(path.name)))
+    return _check_run_folder(max(newest, key=lambda path: _order(path.name)))
 
 
 def _latest_run(root: Path, experiment: str) -> Path | None:
