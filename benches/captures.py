@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=388_000)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/captures.py`; its docstring describes the measurement.")
+    head = page.head("Source: `benches/captures.py`; its docstring describes the measurement.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.packets), ""])
     page.print_summary(section, write_it=arguments.write)
 

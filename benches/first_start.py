@@ -51,10 +51,10 @@ class FirstStart:
     def row(self) -> str:
         """Return the row of the table."""
         met = "met" if self.whole <= AIMS_S[self.lab] and self.status in ("0", "1") else "**not met**"
-        figures = {"0": "all within", "1": "some outside"}.get(self.status, f"status {self.status}")
+        values = {"0": "all within", "1": "some outside"}.get(self.status, f"status {self.status}")
         return (
             f"| {self.machine} | {self.lab} | {self.set_up:.0f} s | {self.whole - self.set_up:.0f} s "
-            f"| {self.whole:.0f} s | {AIMS_S[self.lab]} s: {met} | {figures} |"
+            f"| {self.whole:.0f} s | {AIMS_S[self.lab]} s: {met} | {values} |"
         )
 
 
@@ -76,7 +76,7 @@ def first_start(machine: str, command: str, lab: str) -> FirstStart:
 def section(rows: list[FirstStart]) -> str:
     """Return the section for the page of performance."""
     made = (
-        f"Made by `benches/first_start.py`, one after the other: `./qoslab --yes run experiments/{EXPERIMENT}.yml` in "
+        f"Source: `benches/first_start.py`, one after the other: `./qoslab --yes run experiments/{EXPERIMENT}.yml` in "
         "a fresh clone on a machine with nothing but git and sudo, downloads and compiling included. Virtual: its 5 "
         "cells of 30 s, two at a time."
     )

@@ -75,8 +75,8 @@ def table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]) -
     """Yield the lines of a table; each row begins with its name."""
     yield "| " + " | ".join(columns) + " |"
     yield "|" + "---|" * len(columns)
-    for name, figures in rows:
-        yield "| " + " | ".join([name, *(f"{round(figure):,}".replace(",", " ") for figure in figures)]) + " |"
+    for name, values in rows:
+        yield "| " + " | ".join([name, *(f"{round(value):,}".replace(",", " ") for value in values)]) + " |"
 
 
 def tables(counts: Counts) -> Iterator[str]:
@@ -110,7 +110,7 @@ def section(counts: Counts, of: str) -> str:
     shown = ["git", "log", "-1", "--format=%h of %cs"]
     commit = of or subprocess.run(shown, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     compiler = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
-    head = f"Commit {commit}, Rust {compiler}. Made by `benches/instructions.py`; its docstring describes the method."
+    head = f"Commit {commit}, Rust {compiler}. Source: `benches/instructions.py`; its docstring describes the method."
     return "\n".join([HEADING, "", *textwrap.wrap(head, WIDTH), "", *tables(counts), ""])
 
 

@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/kernel_router.py`; its docstring describes the measurement. Medians.")
+    head = page.head("Source: `benches/kernel_router.py`; its docstring describes the measurement. Medians.")
     section = "\n".join([HEADING, "", head, "", *rows(arguments.rounds), ""])
     page.print_summary(section, write_it=arguments.write)
 

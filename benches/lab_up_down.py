@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head(f"Made by `benches/lab_up_down.py`: {arguments.runs} runs.")
+    head = page.head(f"Source: `benches/lab_up_down.py`: {arguments.runs} runs.")
     section = "\n".join([HEADING, "", head, "", ABOUT, *results_table(arguments.runs), "", MININET])
     page.print_summary(section, write_it=arguments.write)
 

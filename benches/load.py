@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only these cells")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/load.py`; its docstring describes the measurement.")
+    head = page.head("Source: `benches/load.py`; its docstring describes the measurement.")
     body, stays = measure(arguments)
     section = "\n".join([HEADING, "", head, "", *body, ""])
     page.print_summary(section, write_it=arguments.write)

@@ -149,8 +149,8 @@ def echo_times(lab: Lab, server: str, pings: int) -> list[float]:
 def spread(times_ms: list[float], pings: int) -> str:
     """Return the number of answers, and their minimum, median, 90th percentile and maximum."""
     ordered = sorted(times_ms)
-    figures = ordered[0], statistics.median(ordered), ordered[len(ordered) * 9 // 10], ordered[-1]
-    return f"{len(ordered)} of {pings} | {' | '.join(f'{each:.3f}' for each in figures)}"
+    values = ordered[0], statistics.median(ordered), ordered[len(ordered) * 9 // 10], ordered[-1]
+    return f"{len(ordered)} of {pings} | {' | '.join(f'{each:.3f}' for each in values)}"
 
 
 def main() -> None:
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--pings", type=int, default=200)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    lines = [HEADING, "", page.head("Made by `benches/round_trips.py`."), "", ABOUT]
+    lines = [HEADING, "", page.head("Source: `benches/round_trips.py`."), "", ABOUT]
     lines.append("| configured, ms | answered | least | median | 90 % | most | lateness of the two routers, median |")
     lines.append("|---|---|---|---|---|---|---|")
     lines += [measure(round_trip_ms, arguments.pings) for round_trip_ms in (10, 50, 100)]

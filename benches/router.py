@@ -211,14 +211,14 @@ def compare_throughput(seconds: float, pairs: int) -> list[str]:
             senders = [0.0, 0.0]  # seconds, packets
             for number in range(pairs):
                 labs = [ours, theirs] if number % 2 == 0 else [theirs, ours]
-                figures = {}
+                values = {}
                 for lab in labs:
                     before = children()
-                    figures[id(lab)] = throughput(lab, send, size, seconds)
+                    values[id(lab)] = throughput(lab, send, size, seconds)
                     if lab is theirs:
                         senders[0] += children() - before
-                        senders[1] += figures[id(lab)] * seconds
-                results.append((figures[id(ours)], figures[id(theirs)]))
+                        senders[1] += values[id(lab)] * seconds
+                results.append((values[id(ours)], values[id(theirs)]))
             ratios = sorted(a / b for a, b in results)
             a, b = (statistics.median(column) for column in zip(*results, strict=True))
             median, spread = statistics.median(ratios), f"{ratios[0]:.2f}, {ratios[-1]:.2f}"
@@ -236,8 +236,8 @@ def compare_spacing(seconds: float) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
 
-    def row(name: str, rate: float, figures: tuple[float, float, float, float]) -> str:
-        reached, *errors = figures
+    def row(name: str, rate: float, values: tuple[float, float, float, float]) -> str:
+        reached, *errors = values
         return f"| {name} | {rate / 1e6:g} | {reached:.5f} | " + " | ".join(f"{e:,.1f}" for e in errors) + " |"
 
     for rate in RATES:

@@ -79,10 +79,10 @@ def count_instructions(program: Path, folder: Path) -> Run:
 
     def one(seconds: int) -> Run:
         words = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}")
-        figures, text = run(program, seconds, folder, words)
+        values, text = run(program, seconds, folder, words)
         collected = re.search(r"Collected : (\d+)", text)
         assert collected is not None, text
-        return Run(figures.packets, figures.events, int(collected[1]))
+        return Run(values.packets, values.events, int(collected[1]))
 
     short, long = (one(seconds) for seconds in COUNTED)
     return long - short

@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()
-    lines = [HEADING, "", page.head("Made by `benches/sweep.py`."), ""]
+    lines = [HEADING, "", page.head("Source: `benches/sweep.py`."), ""]
     with tempfile.TemporaryDirectory() as folder:
         lines += ["| cells counted by a dry run | s |", "|---|---|"]
         for pirs in (5, 50):

@@ -41,14 +41,14 @@ def measure(seconds: float) -> list[str]:
     with DataPlaneLab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
         last_phase(lab, 0.5, False)
         for name, stalls, hogs in CASES:
-            figures, health = last_phase(lab, seconds, stalls, hogs)
-            frames = figures["received"][46] + figures["received"][0]
+            metric_values, health = last_phase(lab, seconds, stalls, hogs)
+            frames = metric_values["received"][46] + metric_values["received"][0]
             values = (
                 name,
                 f"{frames * LINE_BITS / seconds / 1e6:.0f}",
-                f"{figures['received'][46]:,}, {figures['dscp_out'][46]:,}",
-                f"{sum(figures['dropped'][0]):,}",
-                f"{sum(figures['dropped'][1]):,}",
+                f"{metric_values['received'][46]:,}, {metric_values['dscp_out'][46]:,}",
+                f"{sum(metric_values['dropped'][0]):,}",
+                f"{sum(metric_values['dropped'][1]):,}",
                 f"{health['lost_input']:,}",
                 f"{health['unsent']:,}",
                 f"{health['late_arrivals']:,}",
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="traffic time of each row")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/switch.py`; its docstring describes the measurement.")
+    head = page.head("Source: `benches/switch.py`; its docstring describes the measurement.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])
     page.print_summary(section, write_it=arguments.write)
 

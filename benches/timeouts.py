@@ -176,12 +176,12 @@ def trace_run(folder: Path, name: str, recovery: int, lab: str, repetitions: int
     """Run a variant and count."""
     made = run(folder, experiment(folder, name, recovery), lab, repetitions)
     trace = Trace()
-    figures = tables.read_table(made, "metrics")
+    metric_values = tables.read_table(made, "metrics")
     for metric, values, unit in (
         ("goodput.sum", trace.goodput_kbps, 1e3),
         ("police.exceed_share", trace.dropped_percent, 0.01),
     ):
-        values.extend(value / unit for value in figures[figures["metric"] == metric]["value"])
+        values.extend(value / unit for value in metric_values[metric_values["metric"] == metric]["value"])
     for capture in sorted(made.path.glob(f"cells/*/*/captures/{SENDER}.pcapng")):
         trace.add(capture)
     return trace
@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5, help="runs of each variant")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/simulator.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/timeouts.py`; its docstring describes the counts.")
+    head = page.head("Source: `benches/timeouts.py`; its docstring describes the counts.")
     with tempfile.TemporaryDirectory(prefix="qoslab-timeouts-") as place:
         folder = Path(place)
         shutil.copytree(EXPERIMENTS / "templates", folder / "templates")

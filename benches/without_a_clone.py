@@ -88,7 +88,7 @@ def steps(uv: str, scratch: Path) -> list[Step]:
 def section(found: list[Step]) -> str:
     """Return the section for the page of performance."""
     made = (
-        "Made by `benches/without_a_clone.py`: the wheel without extras, in an empty folder, from a cache with all "
+        "Source: `benches/without_a_clone.py`: the wheel without extras, in an empty folder, from a cache with all "
         f"downloads. The goal for an installation and a run is {AIM_S} s."
     )
     rows = [f"| {each.words} | {each.took_s:.1f} s |" for each in found]
