@@ -398,7 +398,7 @@ LINES: dict[str, tuple[str, int, str]] = {
 """Faulty lines of `progress.jsonl`, each with the exit status of `watch` and the message."""
 
 
-def figures_file(rows: int, **columns: pa.Array) -> pa.Table:
+def values_file(rows: int, **columns: pa.Array) -> pa.Table:
     """Return a change of the table `metrics` to so many empty rows with these columns; None removes the column."""
     own = {field.name: columns.get(field.name, pa.nulls(rows, field.type)) for field in SCHEMAS["metrics"]}
     return pa.table({name: column for name, column in (own | columns).items() if column is not None})
@@ -437,24 +437,24 @@ TABLES: dict[str, tuple[Change, str]] = {
     "no table": (remove_table, "cannot be read: "),
     "a table with a hole": (sparse_file, "found 53687[0-9]* bytes, expected at most 4294967296"),
     "a column is missing": (
-        write_table(lambda: figures_file(1, value=None)),
+        write_table(lambda: values_file(1, value=None)),
         "found nothing for the column value, expected double",
     ),
     "a column of another kind": (
-        write_table(lambda: figures_file(1, value=pa.array(["x"]))),
+        write_table(lambda: values_file(1, value=pa.array(["x"]))),
         "found string for the column value, expected double",
     ),
     "a column that none of ours is": (
-        write_table(lambda: figures_file(1, mine=pa.array([1]))),
+        write_table(lambda: values_file(1, mine=pa.array([1]))),
         "found int64 for the column mine, expected a column of this format",
     ),
     "a parameter of another kind": (
-        write_table(lambda: figures_file(1, **{"matrix.p": pa.array([[1]])})),
+        write_table(lambda: values_file(1, **{"matrix.p": pa.array([[1]])})),
         r"found list<.*> for the column matrix\.p, expected a column of this format",
     ),
-    "rows without end": (write_table(lambda: figures_file(MANY), 65), "found 68157440 rows, expected at most 67108864"),
+    "rows without end": (write_table(lambda: values_file(MANY), 65), "found 68157440 rows, expected at most 67108864"),
     "texts without end": (
-        write_table(lambda: figures_file(MANY, arm=ONE_TEXT)),
+        write_table(lambda: values_file(MANY, arm=ONE_TEXT)),
         r"found \d{11,} bytes of text, expected at most",
     ),
 }

@@ -424,10 +424,10 @@ def fair_queues(draw: DrawFn, generation: Generation, serial: bool) -> Interface
     if generation == "hqf":
         return InterfaceFairQueue()
     powers = st.sampled_from((16, 64, 4096))
-    figures = draw(st.lists(powers, max_size=2))
-    if len(figures) == 2 and draw(st.booleans()):
-        figures.append(draw(st.integers(0, 1000)))
-    return InterfaceFairQueue(True, *figures)
+    values = draw(st.lists(powers, max_size=2))
+    if len(values) == 2 and draw(st.booleans()):
+        values.append(draw(st.integers(0, 1000)))
+    return InterfaceFairQueue(True, *values)
 
 
 limit_actions = st.builds(LimitAction, st.sampled_from(("transmit", "drop", "continue"))) | st.builds(
@@ -482,14 +482,14 @@ def priority_lists(draw: DrawFn) -> dict[int, PriorityList]:
     return lists
 
 
-_queue_figures = st.tuples(optional(st.integers(0, 32767)), optional(st.integers(1, 16_777_215))).filter(any)
+_queue_values = st.tuples(optional(st.integers(0, 32767)), optional(st.integers(1, 16_777_215))).filter(any)
 
 
 @composite_strategy
 def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
     lists = {}
     for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
-        drawn = draw(st.dictionaries(st.integers(0, 16), _queue_figures, max_size=3))
+        drawn = draw(st.dictionaries(st.integers(0, 16), _queue_values, max_size=3))
         queues = tuple(CustomQueue(queue, *drawn[queue]) for queue in sorted(drawn))
         default, lowest = draw(optional(st.integers(0, 16))), draw(optional(st.integers(1, 16)))
         made = CustomList(number, draw(queue_rules(17)), default, lowest, queues)

@@ -111,7 +111,7 @@ def last_phase(
         for process in busy:
             process.kill()
             process.wait()
-    figures = counters(lab, OUT)
-    figures["sent"] = sent
-    figures["received"] = counters(lab, IN)["dscp_in"]
-    return figures, lab.ask("health")
+    values = counters(lab, OUT)
+    values["sent"] = sent
+    values["received"] = counters(lab, IN)["dscp_in"]
+    return values, lab.ask("health")

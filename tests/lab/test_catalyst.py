@@ -109,14 +109,14 @@ def flood(lab: DataPlaneLab, *, dscp: int, kbps: int, size: int, seconds: float)
 @pytest.mark.quiet
 @pytest.mark.parametrize(("stalls", "hogs"), [(True, 0), (False, 4)], ids=["stopped", "busy"])
 def test_voice_queue_loses_nothing_while_the_machine_stalls(shared_lab: DataPlaneLab, stalls: bool, hogs: int) -> None:
-    figures, health = last_phase(shared_lab, 2.0, stalls, hogs)
+    values, health = last_phase(shared_lab, 2.0, stalls, hogs)
     # The data plane itself lost nothing. (How much the senders could send depends on the machine.)
     assert (health["lost_input"], health["malformed"]) == (0, 0)
-    assert figures["received"][46] > 0
-    assert figures["dropped"][0] == [0, 0, 0]
-    assert figures["dscp_out"][46] == figures["enqueued"][0][0] == figures["received"][46]
+    assert values["received"][46] > 0
+    assert values["dropped"][0] == [0, 0, 0]
+    assert values["dscp_out"][46] == values["enqueued"][0][0] == values["received"][46]
     # Only queue 2 overflows, and only at its first threshold.
-    assert [sum(queue) for queue in figures["dropped"]] == [0, figures["dropped"][1][0], 0, 0]
+    assert [sum(queue) for queue in values["dropped"]] == [0, values["dropped"][1][0], 0, 0]
 
 
 def test_command_refused_by_a_switch_changes_nothing(shared_lab: DataPlaneLab) -> None:

@@ -168,8 +168,8 @@ def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tupl
     assert not [each for each in record["warnings"] if "another user changed" in each]
     # Values that a router with only a command line does not report are missing.
     assert not (cell / "counters").exists() and not (cell / "config/R1.engine.json").exists()
-    figures = {row["metric"]: row["measured"] for row in json.loads((latest(clean) / "comparison.json").read_text())}
-    assert figures["police.bc"] == 31250 and 400_000 < figures["goodput.sum"] < 1_300_000
+    values = {row["metric"]: row["measured"] for row in json.loads((latest(clean) / "comparison.json").read_text())}
+    assert values["police.bc"] == 31250 and 400_000 < values["goodput.sum"] < 1_300_000
     described = json.loads((latest(clean) / "manifest.json").read_text())
     assert set(described["machine"]["lab"]["hosts"]) == {"client", "server"}
     assert abs(described["machine"]["lab"]["hosts"]["client"]["clock_ahead_ms"]) < 50

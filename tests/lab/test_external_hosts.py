@@ -66,8 +66,8 @@ def test_ipv6_runs_on_hosts_reached_by_ssh_only(
         # The lateness of this machine as a host is not checked here; traffic in bursts loses more packets in a policer.
         record = json.loads(kept.read_text())
         assert not reasons_except_lateness(record), errors
-        figures = json.loads((newest_run(clean) / "comparison.json").read_text())
-        (goodput,) = (row["measured"] for row in figures if row["metric"] == "goodput.steady")
+        values = json.loads((newest_run(clean) / "comparison.json").read_text())
+        (goodput,) = (row["measured"] for row in values if row["metric"] == "goodput.steady")
         assert record["lateness"] or 900_000 < goodput < 1_000_000, goodput
         wait_until_clean(lab, before)
     finally:

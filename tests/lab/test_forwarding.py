@@ -58,8 +58,8 @@ def wait_for(lab: DataPlaneLab, holds: Callable[[dict[str, Any]], bool]) -> dict
 def counted_packets(lab: DataPlaneLab, node: str, what: str) -> int:
     """Return the IP counters of a node's kernel."""
     lines = lab.run(node, "cat /proc/net/snmp").splitlines()
-    head, figures = (line.split() for line in lines if line.startswith("Ip:"))
-    return int(figures[head.index(what)])
+    head, values = (line.split() for line in lines if line.startswith("Ip:"))
+    return int(values[head.index(what)])
 
 
 def test_transit_packets_bypass_the_kernel(lab: DataPlaneLab) -> None:

@@ -401,7 +401,7 @@ def test_unicon_connects_configures_and_parses(routed_lab: Lab) -> None:
     device = testbed.devices["R1"]
     before = set(Path("/tmp").glob("*.log"))
     # With Unicon's default initial commands, which configure the console and the terminal lines. Unicon would write its
-    # log file to /tmp, whatever TMPDIR says.
+    # log file to /tmp, regardless of TMPDIR.
     device.connect(log_stdout=False, logfile=os.devnull)
     try:
         lines = [f"description line {number}" for number in range(50)]

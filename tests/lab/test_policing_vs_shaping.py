@@ -61,7 +61,7 @@ def test_results_independent_of_tcp_are_exact(finished_run: tuple[Path, str]) ->
     assert 0.98 * line["predicted"] < line["measured"] < 1.005 * line["predicted"]
     assert 0.94e6 < rows["shaped", "goodput.sum"]["measured"] < 0.975e6
     assert rows["policed", "police.bc"]["measured"] == 31250
-    for metric, figure in (
+    for metric, value in (
         ("byte_limit", 6250),
         ("sustain_bits", 25000),
         ("excess_bits", 25000),
@@ -69,7 +69,7 @@ def test_results_independent_of_tcp_are_exact(finished_run: tuple[Path, str]) ->
         ("increment_bytes", 3125),
         ("active.during @ time 5.7 s", 1),
     ):
-        assert rows["shaped", f"shape.{metric}"]["measured"] == figure
+        assert rows["shaped", f"shape.{metric}"]["measured"] == value
     # The policer passes its rate and one burst, 1 Mb/s and 31250 bytes, in counted bytes.
     assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / SECONDS
 

@@ -254,8 +254,8 @@ def test_run_works_with_other_interface_names_on_the_router(tmp_path: Path, clea
         (raw,) = (cell / "observations/R1").glob("after.*policy*.txt")
         assert raw.read_text().lstrip().startswith("FastEthernet0/0")
         assert list(json.loads(raw.with_suffix(".json").read_text())) == ["FastEthernet0/1"]
-        figures = json.loads((cell.parents[2] / "comparison.json").read_text())
-        assert {row["metric"]: row["measured"] for row in figures}["police.bc"] == 31250
+        values = json.loads((cell.parents[2] / "comparison.json").read_text())
+        assert {row["metric"]: row["measured"] for row in values}["police.bc"] == 31250
         assert session(lab, "show running-config") == before
 
 

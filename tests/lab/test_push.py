@@ -530,9 +530,9 @@ def test_router_with_only_a_command_line_is_measured_through_it(
     # Its data plane was not read.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]
     assert cell.files().devices_with_counters() == [] and not journal.record().health
-    figures = json.loads((cell.path / "probes/R1-probe.json").read_text())
-    assert figures["rtt_count"] == (20 if kind == "icmp-jitter" else 2)
-    assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")
+    values = json.loads((cell.path / "probes/R1-probe.json").read_text())
+    assert values["rtt_count"] == (20 if kind == "icmp-jitter" else 2)
+    assert (values["jitter_sd_ms"] is None) == (kind == "icmp-echo")
 
 
 def test_missing_responders_are_reported_with_a_hint(

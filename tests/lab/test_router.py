@@ -73,8 +73,8 @@ def test_sent_packets_are_counted(lab: DataPlaneLab) -> None:
     send_udp(lab, SIZE, 500, 5e6)
     counters = interfaces(lab)
     for port, direction in ((IN, "input"), (OUT, "output")):
-        figures = counters[port][direction]
-        assert (figures["packets"], figures["bytes"], figures["drops"]) == (500, 500 * COUNTED, 0)
+        values = counters[port][direction]
+        assert (values["packets"], values["bytes"], values["drops"]) == (500, 500 * COUNTED, 0)
     health = lab.ask("health")
     assert (health["received"], health["transmitted"]) == (500, 500)
     assert (health["lost_input"], health["malformed"], health["unsent"]) == (0, 0, 0)
@@ -88,12 +88,12 @@ def test_every_offered_packet_is_sent_dropped_or_queued(lab: DataPlaneLab) -> No
     lab.ask("configure", config=configuration({"P": policy(police=police)}, Fa0_1={"service_policy_output": "P"}))
     send_udp(lab, SIZE, 500, 5e6)
     output = interfaces(lab)[OUT]
-    [figures] = output["policy_output"]["classes"]
-    dropped, conformed = figures["police"]["exceeded"], figures["police"]["conformed"]
-    assert figures["packets"] == 500
+    [values] = output["policy_output"]["classes"]
+    dropped, conformed = values["police"]["exceeded"], values["police"]["conformed"]
+    assert values["packets"] == 500
     assert dropped["packets"] + conformed["packets"] == 500
     assert output["output"]["packets"] == conformed["packets"]
-    assert output["output"]["drops"] == figures["drops"]["police"]["packets"] == dropped["packets"] > 0
+    assert output["output"]["drops"] == values["drops"]["police"]["packets"] == dropped["packets"] > 0
 
 
 @pytest.mark.quiet

@@ -130,13 +130,13 @@ def test_output_is_parsed_and_a_probe_has_the_printed_values(tmp_path: Path) -> 
     record = CellRecord.model_validate_json(reply["record"])
     store(reply["files"], record, place)
     assert record.valid, record.reasons
-    figures = {name: json.loads((place.path / f"probes/{name}.json").read_text()) for name in ("echo", "hosts")}
+    values = {name: json.loads((place.path / f"probes/{name}.json").read_text()) for name in ("echo", "hosts")}
     print_ = parse_statistics((place.path / "probes/echo.txt").read_text())["operations"]["1"]["groups"][-1]
-    assert figures["echo"] == {name: print_[name] for name in figures["echo"]}
-    assert (figures["echo"]["rtt_count"], figures["hosts"]["rtt_count"]) == (20, 20)
+    assert values["echo"] == {name: print_[name] for name in values["echo"]}
+    assert (values["echo"]["rtt_count"], values["hosts"]["rtt_count"]) == (20, 20)
     stamps = json.loads((place.path / "probes/echo.samples.json").read_text())["samples"]
     longest = max(each["arrived_ns"] - each["sent_ns"] for each in stamps) / 1e6
-    assert abs(figures["echo"]["rtt_ms"]["max"] - longest) < 1, "in whole milliseconds"
+    assert abs(values["echo"]["rtt_ms"]["max"] - longest) < 1, "in whole milliseconds"
     (observed,) = record.observed
     parsed = json.loads((place.path / f"{observed.file}.json").read_text())
     (group,) = parsed["operations"]["1"]["groups"]
@@ -151,8 +151,8 @@ def test_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> None
     printed = re.search(r"^ +- +(\d+) +(\d+) ", cell.text(f"{entry.file}.txt"), re.MULTILINE)
     assert printed is not None
     metrics = tables.read_table(RunFolder(newest_run(clean)), "metrics").set_index("metric")["value"]
-    figures = [metrics[f"shape.{name} @ time 5.7 s"] for name in ("queue_depth.during", "sent_packets")]
-    assert figures == [int(each) for each in printed.groups()] and figures[0] > 0
+    values = [metrics[f"shape.{name} @ time 5.7 s"] for name in ("queue_depth.during", "sent_packets")]
+    assert values == [int(each) for each in printed.groups()] and values[0] > 0
 
 
 def test_later_traffic_has_one_time_origin_in_all_tables(clean: Path) -> None:

@@ -21,7 +21,7 @@ from qoslab.analysis import (
     goodput,
     idle,
     line_limit,
-    measured_figures,
+    measured_values,
     series,
     statistics,
     steady,
@@ -212,8 +212,8 @@ def _as_passed(verdict: str) -> Callable[..., object]:
 
 
 def _without_parameters(
-    _: Callable[..., object], sides: list[list[measured_figures.CellKey]], names: object
-) -> list[list[measured_figures.CellKey]]:
+    _: Callable[..., object], sides: list[list[measured_values.CellKey]], names: object
+) -> list[list[measured_values.CellKey]]:
     """Pair cells by repetition, regardless of their parameters."""
     common = set.intersection(*({key[1:] for key in side} for side in sides))
     return [[key for key in side if key[1:] in common] for side in sides]
@@ -294,11 +294,11 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "fairness refers to the whole time, regardless of the times of the flows",
         _calculation(goodput, "common_span", lambda right, flows: timeline.span(flows)),
     ),
-    ("cells-unpaired", "a ratio combines different cells", _calculation(measured_figures, "matched_cells", _all_cells)),
+    ("cells-unpaired", "a ratio combines different cells", _calculation(measured_values, "matched_cells", _all_cells)),
     (
         "cells-dropped",
         "cells without the value are ignored",
-        _calculation(measured_figures, "is_undecided", lambda right, counted, planned: False),
+        _calculation(measured_values, "is_undecided", lambda right, counted, planned: False),
     ),
     (
         "averages-of-the-rest",
@@ -335,13 +335,13 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "cells-of-other-parameters",
         "cells are paired by repetition only",
-        _calculation(measured_figures, "matched_cells", _without_parameters),
+        _calculation(measured_values, "matched_cells", _without_parameters),
     ),
     (
         "arms-unpaired",
         "cells are paired by the parameters in which their arms differ, too",
         _calculation(
-            measured_figures,
+            measured_values,
             "pairing_parameters",
             lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]},
         ),
@@ -365,7 +365,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "shares-of-other-times",
         "shares use rates of different times",
-        _calculation(goodput, "share_figures", _of_rates),
+        _calculation(goodput, "share_values", _of_rates),
     ),
     (
         "fairness-of-one-more",

@@ -44,7 +44,7 @@ from qoslab.analysis.metrics import concatenate_cells
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import lab_kind
 from qoslab.lab_kinds.simulated import SimulatedKind
-from qoslab.model.comparison import Comparison, PublishedFigure
+from qoslab.model.comparison import Comparison, PublishedValue
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import as_texts
@@ -54,7 +54,7 @@ from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.run.task import CellTask, make_task
 from qoslab.run.workers import lab_machinery
 from qoslab.run.workers.base import WorkerSlot
-from qoslab.schema import load_sweep, published_figures
+from qoslab.schema import load_sweep, published_values
 from qoslab.system.programs import SIMULATOR, program_variable
 
 TOP = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ class ExperimentFile:
 
     name: str
     experiment: Experiment
-    published: tuple[PublishedFigure, ...]
+    published: tuple[PublishedValue, ...]
     tasks: list[CellTask]
     all_cells: int = 0
     """Number of all cells; `tasks` are the simulated ones."""
@@ -153,7 +153,7 @@ def load_file(path: Path) -> ExperimentFile:
     return ExperimentFile(
         path.stem,
         sweep.experiment.model_copy(update={**bare, "compare": compare}),
-        published_figures(path, sweep.experiment),
+        published_values(path, sweep.experiment),
         tasks,
         len(make_plan(sweep, Options(lab=SimulatedKind.name)).cells),
         captures=captures,

@@ -12,7 +12,7 @@ from typing import Any
 
 from fake_router import interface_counters
 
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.results import (
@@ -96,10 +96,10 @@ AVERAGED: dict[str, Any] = EXPERIMENT | {
 """Experiment with an average that fails."""
 
 PUBLISHED = (
-    PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "Iperf, [SUM]"),
-    PublishedFigure("policed", "police.exceed_share", "fraction", 0.3256, "show policy-map interface"),
-    PublishedFigure("shaped", "goodput.sum", "b/s", 962_000.0, "Iperf, [SUM]"),
-    PublishedFigure("shaped/policed", "goodput.sum", "ratio", 1.14, "text"),
+    PublishedValue("policed", "goodput.sum", "b/s", 841_000.0, "Iperf, [SUM]"),
+    PublishedValue("policed", "police.exceed_share", "fraction", 0.3256, "show policy-map interface"),
+    PublishedValue("shaped", "goodput.sum", "b/s", 962_000.0, "Iperf, [SUM]"),
+    PublishedValue("shaped/policed", "goodput.sum", "ratio", 1.14, "text"),
 )
 
 HEALTH = {
@@ -287,7 +287,7 @@ def make_run(
     traffic: Mapping[str, Path] | None = None,
     captures: Mapping[str, Path] | None = None,
     started: Mapping[str, datetime] | None = None,
-    published: tuple[PublishedFigure, ...] = PUBLISHED,
+    published: tuple[PublishedValue, ...] = PUBLISHED,
 ) -> RunFolder:
     """Make a run of two (or more) arms.
 

@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.analysis import analyse
-from qoslab.analysis.goodput import goodput_figures, jain, share_figures
+from qoslab.analysis.goodput import goodput_values, jain, share_values
 from qoslab.analysis.metric_functions import CellFacts, MetricFunction, Selection, registered_names
 from qoslab.analysis.missing import NOT_TOGETHER, Missing
-from qoslab.analysis.steady import first_drop_s, simultaneous_goodput, steady_figures
+from qoslab.analysis.steady import first_drop_s, simultaneous_goodput, steady_values
 from qoslab.errors import ExitStatus
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.metrics import METRICS
@@ -31,44 +31,44 @@ from qoslab.results import tables
 
 class TestGoodput:
     def test_goodput_sum_is_all_bytes_over_the_longest_time(self) -> None:
-        figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 1000), ("x", 20.0, 3000)))))
-        assert figures["goodput.sum"] == pytest.approx(4000 * 8 / 20)
-        assert figures["goodput.flow.min"] == pytest.approx(800)
-        assert figures["goodput.flow.max"] == pytest.approx(1200)
-        assert figures["goodput.spread"] == pytest.approx(1.5)
+        values = dict(goodput_values(columns(flows_table(("x", 10.0, 1000), ("x", 20.0, 3000)))))
+        assert values["goodput.sum"] == pytest.approx(4000 * 8 / 20)
+        assert values["goodput.flow.min"] == pytest.approx(800)
+        assert values["goodput.flow.max"] == pytest.approx(1200)
+        assert values["goodput.spread"] == pytest.approx(1.5)
 
     def test_flows_are_selected_by_order(self) -> None:
         flows = flows_table(*(("x", 10.0, size) for size in (5000, 1250, 3750, 2500)))
-        figures = dict(goodput_figures(columns(flows)))
+        values = dict(goodput_values(columns(flows)))
         names = ("min", "second_min", "median", "second_max", "max")
-        assert [figures[f"goodput.flow.{name}"] for name in names] == [1000, 2000, 2500, 3000, 4000]
-        alone = dict(goodput_figures(columns(flows.head(1))))
+        assert [values[f"goodput.flow.{name}"] for name in names] == [1000, 2000, 2500, 3000, 4000]
+        alone = dict(goodput_values(columns(flows.head(1))))
         assert alone["goodput.flow.median"] == 4000
         assert not {"goodput.flow.second_min", "goodput.flow.second_max"} & alone.keys()
 
     def test_share_is_relative_to_all_traffic(self) -> None:
         flows = flows_table(("x", 10.0, 1000), ("y", 20.0, 6000))
-        assert dict(share_figures(columns(flows[flows["traffic"] == "x"]), columns(flows))) == {
+        assert dict(share_values(columns(flows[flows["traffic"] == "x"]), columns(flows))) == {
             "goodput.share": pytest.approx(1 / 7)
         }
-        assert dict(share_figures(columns(flows), columns(flows))) == {"goodput.share": 1}
+        assert dict(share_values(columns(flows), columns(flows))) == {"goodput.share": 1}
         nothing = flows.assign(bytes=0)
-        assert dict(share_figures(columns(nothing), columns(nothing))) == {}
+        assert dict(share_values(columns(nothing), columns(nothing))) == {}
 
     def test_goodput_of_traffic_entries_adds_up(self) -> None:
-        figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000)))))
-        assert figures["goodput.sum"] == pytest.approx(16_000 / 20)
+        values = dict(goodput_values(columns(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000)))))
+        assert values["goodput.sum"] == pytest.approx(16_000 / 20)
 
     def test_intermittent_traffic_counts_over_the_total_time(self) -> None:
         flows = flows_table(("x", 20.0, 2000), ("y", 5.0, 500), ("z", 5.0, 500)).assign(offset_s=[0.0, 5.0, 17.0])
-        assert dict(goodput_figures(columns(flows)))["goodput.sum"] == pytest.approx(3000 * 8 / 22)
+        assert dict(goodput_values(columns(flows)))["goodput.sum"] == pytest.approx(3000 * 8 / 22)
 
     def test_steady_goodput_of_intermittent_traffic_uses_the_total_time(self) -> None:
         rows = [("x", 0.0, second, 1250 if 5 <= second < 10 else 2500) for second in range(20)]
         rows += [("y", 5.0, second, 1250) for second in range(5)]
         table = pd.DataFrame(rows, columns=["traffic", "offset_s", "start_s", "bytes"])
         table = table.assign(stream=1, end_s=table["start_s"] + 1.0)
-        assert dict(steady_figures(columns(table), flows=columns(reported_flows(table))))[
+        assert dict(steady_values(columns(table), flows=columns(reported_flows(table))))[
             "goodput.steady"
         ] == pytest.approx(20_000)
 
@@ -78,20 +78,20 @@ class TestGoodput:
             {"start_s": [float(second) for second in range(10)], "bytes": [each * 125 for each in CREDIT]}
         )
         table = table.assign(traffic="x", stream=1, offset_s=0.0, end_s=table["start_s"] + 1.0)
-        figures = dict(steady_figures(columns(table), flows=columns(reported_flows(table)), policed=policed))
-        assert figures["goodput.steady"] == pytest.approx(steady * 1000, abs=10)
-        assert figures["goodput.warm_up"] == (1000 if policed else 0)
+        values = dict(steady_values(columns(table), flows=columns(reported_flows(table)), policed=policed))
+        assert values["goodput.steady"] == pytest.approx(steady * 1000, abs=10)
+        assert values["goodput.warm_up"] == (1000 if policed else 0)
 
     def test_starved_flow_counts_as_zero(self) -> None:
-        figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 0), ("x", 10.0, 1000)))))
-        assert figures["goodput.flow.min"] == 0
-        assert figures["goodput.spread"] == math.inf
-        assert figures["fairness.jain"] == pytest.approx(0.5)
+        values = dict(goodput_values(columns(flows_table(("x", 10.0, 0), ("x", 10.0, 1000)))))
+        assert values["goodput.flow.min"] == 0
+        assert values["goodput.spread"] == math.inf
+        assert values["fairness.jain"] == pytest.approx(0.5)
 
     def test_fairness_is_missing_without_received_bytes(self) -> None:
-        figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 0)))))
-        assert figures["goodput.sum"] == 0
-        assert "fairness.jain" not in figures
+        values = dict(goodput_values(columns(flows_table(("x", 10.0, 0)))))
+        assert values["goodput.sum"] == 0
+        assert "fairness.jain" not in values
 
     @given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50), st.floats(0.001, 1000))
     def test_jain_index_lies_between_one_flow_and_all_without_a_unit(
@@ -120,9 +120,9 @@ class TestRun:
         end = json.loads((run.cell("policed").path / "traffic/transfer.server.json").read_text())["end"]
         policed = flows[flows["arm"] == "policed"]
         assert policed["bytes"].sum() == end["sum_received"]["bytes"]
-        figures = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
-        assert figures["policed", "goodput.sum"] == pytest.approx(end["sum_received"]["bits_per_second"])
-        assert figures["shaped", "shape.active.during"] == 1
+        values = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
+        assert values["policed", "goodput.sum"] == pytest.approx(end["sum_received"]["bits_per_second"])
+        assert values["shaped", "shape.active.during"] == 1
         packets = tables.read_table(run, "packets_io")
         assert set(packets["capture"]) == {"server"} and set(packets["arm"]) == {"policed", "shaped"}
         assert 0 <= packets["time_s"].min() < 0.5, "times count from the start of the traffic"
@@ -226,7 +226,7 @@ def test_metric_function_yields_its_registered_metrics() -> None:
     rogue = MetricFunction("flows", frozenset({"goodput.sum"}), lambda selection: iter([("police.bc", 1.0)]))
     empty = Selection(tables.plain("flows", []), tables.plain("flows", []), None, CellFacts({}, 1.0, {}, {}))
     with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):
-        list(rogue.figures(empty))
+        list(rogue.values(empty))
 
 
 def test_goodput_while_all_traffic_runs() -> None:
@@ -263,14 +263,14 @@ def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
     table = pd.DataFrame({"start_s": [float(second) for second in range(20)], "bytes": [each / 8 for each in bits]})
     table = table.assign(traffic="x", stream=1, offset_s=0.0, end_s=table["start_s"] + 1.0)
     found = dict(
-        steady_figures(columns(table), 1e6, flows=columns(reported_flows(table)), policed=True, bucket_bytes=187_500.0)
+        steady_values(columns(table), 1e6, flows=columns(reported_flows(table)), policed=True, bucket_bytes=187_500.0)
     )
     assert found["goodput.steady"] == pytest.approx(963_000)
     assert found["goodput.warm_up"] == 5000
     assert found["goodput.of_pir.steady"] <= 1448 / 1500
     # If the bucket ended earlier, its traffic consists of initial tokens as well as of the rate.
     soon = dict(
-        steady_figures(
+        steady_values(
             columns(table.iloc[:4]),
             1e6,
             flows=columns(reported_flows(table.iloc[:4])),
@@ -282,7 +282,7 @@ def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
     # If the policer had no tokens for a packet, none were left at that time, regardless of the bytes received by then.
     first = table.iloc[:8]
     large = functools.partial(
-        steady_figures,
+        steady_values,
         columns(first),
         1e6,
         flows=columns(reported_flows(first)),
@@ -301,9 +301,7 @@ def test_initial_credit_of_a_bucket_counts_as_warm_up() -> None:
     slow = table.assign(bytes=table["bytes"] / 2)
     assert (
         dict(
-            steady_figures(
-                columns(slow), 1e6, flows=columns(reported_flows(slow)), policed=True, bucket_bytes=187_500.0
-            )
+            steady_values(columns(slow), 1e6, flows=columns(reported_flows(slow)), policed=True, bucket_bytes=187_500.0)
         )["goodput.of_pir.steady"]
         < 0.5
     )

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from qoslab.analysis import expected_comparison as comparing
-from qoslab.analysis import measured_figures
+from qoslab.analysis import measured_values
 from qoslab.analysis.result_files import to_json
 from qoslab.analysis.statistics import average, ratio
-from qoslab.model.comparison import Comparison, PublishedFigure
+from qoslab.model.comparison import Comparison, PublishedValue
 from qoslab.model.expectations import Expectation
 from qoslab.model.units import Duration, Rate
 from qoslab.results import CellSummary, tables
@@ -29,12 +29,12 @@ def summary(arm: str, **parameters: str | int) -> CellSummary:
     return CellSummary(arm=arm, parameters=parameters, repetition=1, valid=True)
 
 
-def metrics_table(*figures: tuple[str, int, str, float]) -> pd.DataFrame:
+def metrics_table(*values: tuple[str, int, str, float]) -> pd.DataFrame:
     return tables.frame(
         "metrics",
         [
             {"arm": arm, "repetition": repetition, "metric": metric, "unit": "b/s", "value": value}
-            for arm, repetition, metric, value in figures
+            for arm, repetition, metric, value in values
         ],
     ).assign(valid=True)
 
@@ -84,91 +84,93 @@ class TestMeasured:
         ("e", 2, 1, 3.0, True, None),
     )
 
-    def figure(self, arm: str, **where: int | tuple[int, ...]) -> measured_figures.Measured:
-        return measured_figures.measured_figure(self.rings, arm, "rtt.max", where)
+    def measured(self, arm: str, **where: int | tuple[int, ...]) -> measured_values.Measured:
+        return measured_values.measured_value(self.rings, arm, "rtt.max", where)
 
     def test_value_is_the_mean_of_medians_by_cell(self) -> None:
         groups = [[20.0, 23.1, 21.7], [10.0, 10.2, 19.4], [5.0]]
-        assert self.figure("a") == measured_figures.Measured(
+        assert self.measured("a") == measured_values.Measured(
             average(groups), trusted=True, excluded=1, missing="R1 was not read; R2 was not read", effect=NAN
         )
-        assert self.figure("a").value == pytest.approx((21.7 + 10.2 + 5.0) / 3)
+        assert self.measured("a").value == pytest.approx((21.7 + 10.2 + 5.0) / 3)
 
     def test_interval_does_not_depend_on_the_order_of_the_cells(self) -> None:
         late, early = np.random.default_rng(5).exponential(1.0, (2, 20)).tolist()
         rows = [("a", 1, ring, each, True, None) for ring, cell in ((2, late), (1, early)) for each in cell]
-        found = measured_figures.measured_figure(cells_table(*rows), "a", "rtt.max").estimate
+        found = measured_values.measured_value(cells_table(*rows), "a", "rtt.max").estimate
         assert found == average([late, early]) == average([early, late])
 
     def test_parameter_values_select_the_cells(self) -> None:
-        assert self.figure("a", ring=1) == measured_figures.Measured(average([[10.0, 10.2, 19.4]]), True, 0, effect=NAN)
-        assert self.figure("a", ring=(1, 2)).value == pytest.approx((21.7 + 10.2) / 2)
-        assert self.figure("a", ring=9) == measured_figures.Measured(None, trusted=False, excluded=0, effect=NAN)
-        assert self.figure("a", bucket=1) == measured_figures.Measured(None, trusted=False, excluded=0, effect=NAN)
-        assert math.isnan(self.figure("a", bucket=1).value)
+        assert self.measured("a", ring=1) == measured_values.Measured(
+            average([[10.0, 10.2, 19.4]]), True, 0, effect=NAN
+        )
+        assert self.measured("a", ring=(1, 2)).value == pytest.approx((21.7 + 10.2) / 2)
+        assert self.measured("a", ring=9) == measured_values.Measured(None, trusted=False, excluded=0, effect=NAN)
+        assert self.measured("a", bucket=1) == measured_values.Measured(None, trusted=False, excluded=0, effect=NAN)
+        assert math.isnan(self.measured("a", bucket=1).value)
 
     def test_invalid_cells_are_shown_if_none_is_valid(self) -> None:
-        expected = measured_figures.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
-        assert str(self.figure("c")) == str(expected)
+        expected = measured_values.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
+        assert str(self.measured("c")) == str(expected)
 
     def test_table_without_parameters_has_one_cell(self) -> None:
         table = self.rings.drop(columns="matrix.ring")
-        assert measured_figures.measured_figure(table, "b", "rtt.max") == measured_figures.Measured(
+        assert measured_values.measured_value(table, "b", "rtt.max") == measured_values.Measured(
             average([[5.0, 4.0]]), trusted=True, excluded=2, effect=NAN
         )
         none = table[table["value"].isna()]
-        assert measured_figures.measured_figure(none, "c", "rtt.max") == measured_figures.Measured(
+        assert measured_values.measured_value(none, "c", "rtt.max") == measured_values.Measured(
             None, trusted=False, excluded=0, missing="R1 was not read", effect=NAN
         )
 
     def test_table_without_reasons_gives_no_reason(self) -> None:
-        found = measured_figures.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
-        expected = measured_figures.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack this value", math.nan)
+        found = measured_values.measured_value(self.rings.drop(columns="missing"), "c", "rtt.max")
+        expected = measured_values.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack this value", math.nan)
         assert str(found) == str(expected)
 
     def test_ratio_uses_the_cells_of_both_arms(self) -> None:
-        found = self.figure("a/b", ring=(1, 2))
+        found = self.measured("a/b", ring=(1, 2))
         missing = "only 2 of 6 pairs of cells have this value"
         # As texts: from Python 3.13 on, two estimates with the same nan are not equal.
         assert str(found) == str(
-            measured_figures.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
+            measured_values.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
         )
         assert found.value == pytest.approx(10.1 / 4.5)
         assert (found.counted, found.planned, found.is_undecided) == (2, 6, True)
 
     def test_ratio_is_missing_if_either_arm_lacks_the_value(self) -> None:
         both = "R1 was not read; R2 was not read"
-        assert self.figure("a/c").trusted is self.figure("c/a").trusted is False
-        assert (self.figure("a/d").missing, self.figure("d/a").missing) == (
+        assert self.measured("a/c").trusted is self.measured("c/a").trusted is False
+        assert (self.measured("a/d").missing, self.measured("d/a").missing) == (
             f"{both}; nothing was sent; only 1 of 10 pairs of cells have this value",
             f"nothing was sent; {both}; only 1 of 10 pairs of cells have this value",
         )
-        assert self.figure("c/c").missing == "R1 was not read; only 1 of 2 pairs of cells have this value", (
+        assert self.measured("c/c").missing == "R1 was not read; only 1 of 2 pairs of cells have this value", (
             "a reason stands once"
         )
-        assert (self.figure("a/d").excluded, self.figure("a/a").excluded) == (2, 2)
+        assert (self.measured("a/d").excluded, self.measured("a/a").excluded) == (2, 2)
 
     def test_ratio_without_both_values_or_over_zero_is_missing(self) -> None:
-        lacking = measured_figures.Measured(None, False, 2, "only 0 of 4 pairs of cells have this value", NAN)
-        assert self.figure("b/none") == lacking
-        assert self.figure("none/b") == lacking
+        lacking = measured_values.Measured(None, False, 2, "only 0 of 4 pairs of cells have this value", NAN)
+        assert self.measured("b/none") == lacking
+        assert self.measured("none/b") == lacking
         few = "nothing was sent; only 1 of 4 pairs of cells have this value"
-        assert self.figure("b/d", ring=1) == measured_figures.Measured(None, True, 1, few.replace("4", "2"), NAN)
-        assert self.figure("b/d") == measured_figures.Measured(None, True, 3, few, NAN)
+        assert self.measured("b/d", ring=1) == measured_values.Measured(None, True, 1, few.replace("4", "2"), NAN)
+        assert self.measured("b/d") == measured_values.Measured(None, True, 3, few, NAN)
         none = "R1 was not read; only 0 of 2 pairs of cells have this value"
-        assert self.figure("c/none") == measured_figures.Measured(None, False, 0, none, NAN)
+        assert self.measured("c/none") == measured_values.Measured(None, False, 0, none, NAN)
 
     def test_effect_needs_two_finite_values_of_each_arm(self) -> None:
-        assert self.figure("b/a", ring=1).effect == -1.0
-        one = measured_figures.Measured(
+        assert self.measured("b/a", ring=1).effect == -1.0
+        one = measured_values.Measured(
             ratio([[5.0]], [[8.0]]), False, 0, "only 1 of 2 pairs of cells have this value", math.nan
         )
-        assert str(self.figure("b/c", ring=1)) == str(one)
-        assert self.figure("c/b", ring=1).effect == NAN
-        assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
+        assert str(self.measured("b/c", ring=1)) == str(one)
+        assert self.measured("c/b", ring=1).effect == NAN
+        assert (self.measured("e/b", ring=1).effect, self.measured("b/e", ring=1).effect) == (NAN, NAN)
 
     def test_measured_value_has_the_comparison_columns(self) -> None:
-        found = self.figure("b")
+        found = self.measured("b")
         assert comparing.measured_columns(found) == {
             "measured": 4.5,
             # Student's t of one degree of freedom, 12.7062, times the standard error 0.5.
@@ -180,7 +182,7 @@ class TestMeasured:
             "missing": "",
             "effect": NAN,
         }
-        assert comparing.measured_columns(self.figure("c", ring=2)) == {
+        assert comparing.measured_columns(self.measured("c", ring=2)) == {
             "measured": NAN,
             "low": NAN,
             "high": NAN,
@@ -199,8 +201,8 @@ class TestCompare:
         ("policed", 1, "goodput.sum", 800_000.0),
     )
     published = (
-        PublishedFigure("shaped", "goodput.sum", "b/s", 962_000.0, ""),
-        PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, ""),
+        PublishedValue("shaped", "goodput.sum", "b/s", 962_000.0, ""),
+        PublishedValue("policed", "goodput.sum", "b/s", 841_000.0, ""),
     )
 
     def test_verdicts_follow_from_expected_values(self) -> None:
@@ -241,8 +243,8 @@ class TestCompare:
         return comparing.compare("A", self.measured, *args, **keys).to_dict("records")  # type: ignore[arg-type]
 
     def test_published_value_without_expectation_has_a_row(self) -> None:
-        figure = PublishedFigure("shaped/policed", "goodput.sum", "ratio", 1.25, "", remark="Of another line.")
-        assert self.rows([figure], [], lab="simulated") == [
+        value = PublishedValue("shaped/policed", "goodput.sum", "ratio", 1.25, "", remark="Of another line.")
+        assert self.rows([value], [], lab="simulated") == [
             {
                 "article": "A",
                 "lab": "simulated",
@@ -281,17 +283,17 @@ class TestCompare:
         assert [row[text] for text in texts] == ["b/s", "", "", "informative", "", ""]
 
     def test_remark_is_omitted_if_there_is_an_expectation(self) -> None:
-        figure = PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
-        (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
+        value = PublishedValue("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
+        (row,) = self.rows([value], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
         assert (row["reproduction"], row["explanation"]) == ("as predicted", "")
 
     def test_published_value_applies_to_its_named_cells(self) -> None:
-        figure = PublishedFigure("b", "rtt.max", "ms", 7.0, "", {"ring": 1})
-        table = comparing.compare("", TestMeasured.rings, [figure], [])
+        value = PublishedValue("b", "rtt.max", "ms", 7.0, "", {"ring": 1})
+        table = comparing.compare("", TestMeasured.rings, [value], [])
         assert table[["where", "measured", "excluded"]].values.tolist() == [["ring = 1", 4.5, 0]]
 
     def test_own_reference_is_reported_but_not_counted_as_published(self) -> None:
-        own = PublishedFigure("policed", "goodput.sum", "b/s", 812_000.0, "", kind="own reference")
+        own = PublishedValue("policed", "goodput.sum", "b/s", 812_000.0, "", kind="own reference")
         (row,) = self.rows([own], [expectation(arm="policed", metric="goodput.sum", at_least="900 kb/s")])
         assert (row["published"], row["verdict"], row["reproduction"]) == (NAN, "outside", "own reference")
         assert row["explanation"] == "Reference measurement, not published: 812 kb/s."
@@ -352,10 +354,10 @@ class TestPredictions:
         )
     )
 
-    def table(self, *published: PublishedFigure, **changes: object) -> pd.DataFrame:
+    def table(self, *published: PublishedValue, **changes: object) -> pd.DataFrame:
         first, *rest = self.wanted.expectations
         wanted = self.wanted.model_copy(update={"expectations": (first.model_copy(update=changes), *rest)})
-        expectations = measured_figures.Planned(self.cells).expand_expectations_of_cells(wanted, Duration.parse("30 s"))
+        expectations = measured_values.Planned(self.cells).expand_expectations_of_cells(wanted, Duration.parse("30 s"))
         return comparing.compare("", self.measured, published, expectations)
 
     def test_expectation_has_a_row_for_each_parameter_combination(self) -> None:
@@ -368,26 +370,26 @@ class TestPredictions:
 
     def test_published_value_is_compared_with_the_prediction(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
-        table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where))
+        table = self.table(PublishedValue("cbr", "rtt.max", "ms", 47.0, "", where))
         assert table.iloc[1][["verdict", "reproduction", "explanation"]].tolist() == ["outside", "as predicted", ""]
-        table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 52.0, "", where))
+        table = self.table(PublishedValue("cbr", "rtt.max", "ms", 52.0, "", where))
         assert table.iloc[1][["reproduction", "explanation"]].tolist() == ["not reproduced", "Slow routers."]
-        table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where), fitted="The router's time.")
+        table = self.table(PublishedValue("cbr", "rtt.max", "ms", 47.0, "", where), fitted="The router's time.")
         assert table.iloc[1][["reproduction", "explanation"]].tolist() == ["fitted", "The router's time."]
 
     def test_printed_value_is_exact_to_its_last_digit(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
         assert (
-            self.table(PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where))["reproduction"][1] == "not reproduced"
+            self.table(PublishedValue("cbr", "rtt.max", "ms", 48.0, "", where))["reproduction"][1] == "not reproduced"
         )
         # 47.8125 ms is the maximum: 48 may be that value if it is known to half of 0.375, but not if it is known more
         # precisely.
         for resolution, text in ((0.5, "as predicted"), (0.375, "as predicted"), (0.374, "not reproduced")):
-            figure = PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
-            assert self.table(figure)["reproduction"][1] == text
+            value = PublishedValue("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
+            assert self.table(value)["reproduction"][1] == text
 
     def test_expectation_of_an_unplanned_cell_is_omitted(self) -> None:
-        planned = measured_figures.Planned(self.cells)
+        planned = measured_values.Planned(self.cells)
         assert planned.has(["cbr", "other"], {}) and planned.has(["cbr"], {"ring": (2, 3)})
         assert not planned.has(["cbr", "absent"], {}) and not planned.has(["cbr"], {"ring": 3})
         absent = Comparison(expectations=(expectation(arm="absent", metric="rtt.max", at_most="1 s"),))
@@ -395,7 +397,7 @@ class TestPredictions:
 
     def test_expressions_take_the_traffic_time(self) -> None:
         wanted = Comparison(expectations=(expectation(arm="other", metric="rtt.max", at_most="$(duration / 10)"),))
-        (found,) = measured_figures.Planned(self.cells).expand_expectations_of_cells(wanted, Duration.parse("30 s"))
+        (found,) = measured_values.Planned(self.cells).expand_expectations_of_cells(wanted, Duration.parse("30 s"))
         assert found.at_most == Duration.parse("3 s")
 
     def test_impossible_value_is_an_error_of_the_analysis(self) -> None:
@@ -411,11 +413,11 @@ class TestPredictions:
         ]
 
     def test_reproduced_values_are_counted(self) -> None:
-        figures = [
-            PublishedFigure("cbr", "rtt.max", "ms", value, "", {"line": "128 kb/s", "ring": ring})
+        values = [
+            PublishedValue("cbr", "rtt.max", "ms", value, "", {"line": "128 kb/s", "ring": ring})
             for ring, value in ((1, 34.0), (2, 47.0))
         ]
-        table = self.table(*figures, PublishedFigure("other", "rtt.min", "ms", 1.0, ""))
+        table = self.table(*values, PublishedValue("other", "rtt.min", "ms", 1.0, ""))
         assert comparing.reproduction_sentence(table) == (
             "1 of 3 published values reproduced; 1 agrees with the prediction, but not with this run; "
             "1 without a prediction."

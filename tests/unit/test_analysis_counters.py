@@ -13,12 +13,12 @@ from analysis_tables import classes_table, columns, flows_table, metrics
 
 from qoslab.analysis import analyse, class_metrics
 from qoslab.analysis.class_lines import Line
-from qoslab.analysis.class_metrics import EachClass, class_figures
+from qoslab.analysis.class_metrics import EachClass, class_values
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.policers import bucket_figures, police_figures
+from qoslab.analysis.policers import bucket_values, policer_values
 from qoslab.analysis.series import class_rates
-from qoslab.analysis.shapers import shape_figures
+from qoslab.analysis.shapers import shaper_values
 from qoslab.analysis.show_policy_rows import observed_class_rows
 from qoslab.model.metrics import ClassSelector, Reference, SelectorError
 from qoslab.results import tables
@@ -28,24 +28,24 @@ from qoslab.results.columns import Columns
 class TestCounters:
     def test_police_values_come_from_the_last_counters(self) -> None:
         table = classes_table(*(sample_run.counters_reply(second, "P", police=True) for second in range(5)))
-        figures = dict(police_figures(columns(table)))
-        assert figures["police.bc"] == 31250
-        assert figures["police.conformed_packets"] + figures["police.exceeded_packets"] == 500
-        assert figures["police.exceed_share"] == pytest.approx(166 / 500)
-        assert dict(shape_figures(columns(table), 4)) == {}
+        values = dict(policer_values(columns(table)))
+        assert values["police.bc"] == 31250
+        assert values["police.conformed_packets"] + values["police.exceeded_packets"] == 500
+        assert values["police.exceed_share"] == pytest.approx(166 / 500)
+        assert dict(shaper_values(columns(table), 4)) == {}
 
     def test_policers_add_up_and_a_differing_burst_is_left_out(self) -> None:
         one, other = (sample_run.counters_reply(4, "P", police=True) for _ in range(2))
         other["interfaces"] = {"FastEthernet0/0": other["interfaces"]["FastEthernet0/1"]}
         other["interfaces"]["FastEthernet0/0"]["policy_output"]["classes"][0]["police"]["bc_bytes"] = 1500
-        figures = dict(police_figures(columns(classes_table(one, other))))
-        assert "police.bc" not in figures
-        assert figures["police.exceeded_packets"] == 2 * 166
+        values = dict(policer_values(columns(classes_table(one, other))))
+        assert "police.bc" not in values
+        assert values["police.exceeded_packets"] == 2 * 166
 
     def test_policer_without_packets_has_no_share(self) -> None:
-        figures = dict(police_figures(columns(classes_table(sample_run.counters_reply(0, "P", police=True)))))
-        assert figures["police.exceeded_packets"] == 0
-        assert "police.exceed_share" not in figures
+        values = dict(policer_values(columns(classes_table(sample_run.counters_reply(0, "P", police=True)))))
+        assert values["police.exceeded_packets"] == 0
+        assert "police.exceed_share" not in values
 
     def test_shape_values_are_read_two_thirds_into_the_traffic(self) -> None:
         replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
@@ -54,8 +54,8 @@ class TestCounters:
             replies[second + 1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"][
                 "depth_packets"
             ] = packets
-        figures = dict(shape_figures(columns(classes_table(*replies)), 9.0))
-        assert figures == {
+        values = dict(shaper_values(columns(classes_table(*replies)), 9.0))
+        assert values == {
             "shape.byte_limit": 6250,
             "shape.sustain_bits": 25000,
             "shape.excess_bits": 25000,
@@ -74,15 +74,15 @@ class TestCounters:
         queue = replies[7]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"]
         queue |= {"depth_packets": 23, "in_ring_packets": 2}
         table = classes_table(*replies)
-        assert dict(shape_figures(columns(table), 9.0))["shape.queue_depth.during"] == 25
-        found = dict(class_figures(EachClass(columns(table), 9.0), ClassSelector("class-default")))
+        assert dict(shaper_values(columns(table), 9.0))["shape.queue_depth.during"] == 25
+        found = dict(class_values(EachClass(columns(table), 9.0), ClassSelector("class-default")))
         assert found["class.queue_depth.during"] == 25
         drawn = class_rates(table).set_index("time_s")["queue_packets"]
         assert drawn[6.0] == 25
 
     def test_class_without_samples_during_traffic_has_only_settings(self) -> None:
-        figures = dict(shape_figures(columns(classes_table(sample_run.counters_reply(-1, "S", shape=True))), 9.0))
-        assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
+        values = dict(shaper_values(columns(classes_table(sample_run.counters_reply(-1, "S", shape=True))), 9.0))
+        assert "shape.byte_limit" in values and "shape.queue_depth.during" not in values
 
     def test_drops_by_class_add_up(self) -> None:
         table = class_drops(classes_table(*(sample_run.counters_reply(second, "S", shape=True) for second in range(5))))
@@ -138,15 +138,15 @@ class TestClasses:
         )
     )
 
-    def figures(self, selector: str | None) -> dict[str, float]:
+    def values(self, selector: str | None) -> dict[str, float]:
         return dict(
-            class_figures(
+            class_values(
                 EachClass(columns(self.table), 9.0), ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)})
             )
         )
 
     def test_rates_over_the_last_two_thirds_use_counted_bytes(self) -> None:
-        found = self.figures("A")
+        found = self.values("A")
         assert found["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert found["class.dropped"] == pytest.approx(10 * 1514 * 8)
         # Queued packets have not passed: ten packets more at the end of the six seconds.
@@ -157,13 +157,13 @@ class TestClasses:
     def test_share_of_the_line_includes_uncounted_bytes(self) -> None:
         line = Line(rate_bps=10e6, extra_bytes=24)
         found = dict(
-            class_figures(EachClass(columns(self.table), 9.0, {("R1", "FastEthernet0/1"): line}), ClassSelector("A"))
+            class_values(EachClass(columns(self.table), 9.0, {("R1", "FastEthernet0/1"): line}), ClassSelector("A"))
         )
         assert found["class.line_share"] == pytest.approx((30 - 10 / 6) * (1514 + 24) * 8 / 10e6)
-        assert "class.line_share" not in self.figures("A")
+        assert "class.line_share" not in self.values("A")
 
     def test_printed_rates_are_rounded_and_taken_during_traffic(self) -> None:
-        found = self.figures("B")
+        found = self.values("B")
         assert (found["class.offered.during"], found["class.dropped.during"]) == (1_211_000, 363_000)
         assert found["class.passed.during"] == 848_000
         assert found["class.drops.during"] == 6 * 30
@@ -171,14 +171,14 @@ class TestClasses:
         assert found["class.share.during"] == pytest.approx(848 / (848 + 484 - 121))
 
     def test_selector_without_a_class_covers_the_outermost_policies(self) -> None:
-        assert self.figures(None) == self.figures("*") == self.figures("R1 FastEthernet0/1 output *")
-        total = self.figures(None)
-        assert total["class.passed"] == pytest.approx(self.figures("A")["class.passed"] + 70 * 1514 * 8)
+        assert self.values(None) == self.values("*") == self.values("R1 FastEthernet0/1 output *")
+        total = self.values(None)
+        assert total["class.passed"] == pytest.approx(self.values("A")["class.passed"] + 70 * 1514 * 8)
         assert total["class.share"] == 1
 
     def test_missing_class_has_no_values(self) -> None:
         for selector in ("C", "input A", "A/B"):
-            assert self.figures(selector) == {}
+            assert self.values(selector) == {}
 
     def test_each_class_is_computed_once_for_any_selection(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Compute shares: every class has a share of all classes of its policy, which are not computed again for
@@ -199,13 +199,13 @@ class TestClasses:
     def test_window_with_a_new_policy_has_no_rates(self) -> None:
         replies = [queueing_counters(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
         replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
-        found = dict(class_figures(EachClass(columns(classes_table(*replies)), 9.0), ClassSelector("A")))
+        found = dict(class_values(EachClass(columns(classes_table(*replies)), 9.0), ClassSelector("A")))
         assert "class.passed" not in found and "class.passed.during" in found
 
     def test_drops_and_depth_of_a_class_without_packets_are_missing(self) -> None:
         replies = [queueing_counters(second, A=(0, 0, 0), B=(40, 10, 0)) for second in range(10)]
         classes = EachClass(columns(classes_table(*replies)), 9.0)
-        idle, busy = (dict(class_figures(classes, ClassSelector(name))) for name in "AB")
+        idle, busy = (dict(class_values(classes, ClassSelector(name))) for name in "AB")
         assert (idle["class.packets"], idle["class.offered"]) == (0, 0)
         for name in ("class.drops", "class.dropped", "class.queue_depth.during"):
             assert idle[name] == Missing("R1 FastEthernet0/1 output A: no packet matched the class")
@@ -218,7 +218,7 @@ class TestClasses:
             parent["child"] = {"policy": "Child", "classes": [parent | {"name": "inner"}]}
         table = classes_table(*replies)
         every, inner = (
-            dict(class_figures(EachClass(columns(table), 9.0), ClassSelector(path))) for path in ("*", "A/inner")
+            dict(class_values(EachClass(columns(table), 9.0), ClassSelector(path))) for path in ("*", "A/inner")
         )
         assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert inner["class.share"] == 1
@@ -250,7 +250,7 @@ class TestObserved:
 
     def test_police_metrics_are_read_from_the_counters(self) -> None:
         table = self.table("policed")
-        assert dict(police_figures(columns(table))) == {
+        assert dict(policer_values(columns(table))) == {
             "police.bc": 31250,
             "police.conformed_packets": 414,
             "police.exceeded_packets": 174,
@@ -263,11 +263,11 @@ class TestObserved:
             "police.without_tokens_share": 174 / 588,
         }
         assert list(table["drops_police_packets"]) == [174]
-        found = dict(class_figures(EachClass(columns(table), 9.0), ClassSelector.parse(None)))
+        found = dict(class_values(EachClass(columns(table), 9.0), ClassSelector.parse(None)))
         assert (found["class.packets"], found["class.bytes"]) == (588, 861419)
 
     def test_shape_metrics_are_read_from_the_counters(self) -> None:
-        assert dict(shape_figures(columns(self.table("shaped")), 9.0)) == {
+        assert dict(shaper_values(columns(self.table("shaped")), 9.0)) == {
             "shape.byte_limit": 6250,
             "shape.sustain_bits": 25000,
             "shape.excess_bits": 25000,
@@ -356,7 +356,7 @@ def test_dynamic_bucket_is_described() -> None:
         }
         for time, size in enumerate(sizes)
     ]
-    found = dict(bucket_figures(columns(tables.frame("classes", rows)), 5.0))
+    found = dict(bucket_values(columns(tables.frame("classes", rows)), 5.0))
     assert found["police.bucket.final"] == 21000
     assert found["police.bucket.final_ms"] == 168
     assert found["police.bucket.mean"] == pytest.approx(sum(sizes) / 6)
@@ -364,4 +364,4 @@ def test_dynamic_bucket_is_described() -> None:
     assert found["police.bucket.late"] == pytest.approx(61000 / 3)
     # 22 000 is the first size within a fifth of the later 20 333.
     assert found["police.bucket.settled"] == 2000
-    assert not dict(bucket_figures(columns(tables.frame("classes", rows + rows)), 5.0))
+    assert not dict(bucket_values(columns(tables.frame("classes", rows + rows)), 5.0))

@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 from analysis_tables import columns, metrics
 
-from qoslab.analysis.class_metrics import EachClass, class_figures
+from qoslab.analysis.class_metrics import EachClass, class_values
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.expected_comparison import compare
-from qoslab.analysis.goodput import goodput_figures
-from qoslab.analysis.host_metrics import host_figures
+from qoslab.analysis.goodput import goodput_values
+from qoslab.analysis.host_metrics import host_values
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.policers import police_figures
-from qoslab.analysis.queues import interface_figures, select_objects
+from qoslab.analysis.policers import policer_values
+from qoslab.analysis.queues import interface_values, select_objects
 from qoslab.analysis.series import class_rates
-from qoslab.analysis.shapers import shape_figures
+from qoslab.analysis.shapers import shaper_values
 from qoslab.analysis.show_policy_rows import observed_class_rows
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
 from qoslab.results import tables
@@ -41,7 +41,7 @@ def queueing_counters(packets: int, **counters: Any) -> dict[str, Any]:
 
 def metric_values(*readings: list[dict[str, object]]) -> dict[str, float | Missing]:
     table = tables.frame("classes", [row for reading in readings for row in reading])
-    return dict(class_figures(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))
+    return dict(class_values(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))
 
 
 class TestPrintedDrops:
@@ -83,7 +83,7 @@ class TestPrintedDrops:
         shaped = {"packets": 9, "bytes": 900, "shape_type": "average", "traffic_shaping": {"queue_depth": 3}}
         table = tables.frame("classes", printed_counters(6.0, shaped))
         assert isinstance(
-            dict(class_figures(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing
+            dict(class_values(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing
         )
         row = class_drops(table).iloc[0]
         assert (row["offered"], row["queued"], row["police"]) == (9, 3, 0)
@@ -110,13 +110,13 @@ class TestPrintedDrops:
             return {"packets": 100, "bytes": 10000, "police": entry}
 
         reported = tables.frame("classes", printed_counters(6.0, policer(packets=20, bytes=2000)))
-        assert dict(police_figures(columns(reported)))["police.exceed_share"] == 0.2
+        assert dict(policer_values(columns(reported)))["police.exceed_share"] == 0.2
         untold = tables.frame("classes", printed_counters(6.0, policer(bytes=2000)))
-        found = dict(police_figures(columns(untold)))
+        found = dict(policer_values(columns(untold)))
         assert found["police.conformed_packets"] == 80
         assert isinstance(found["police.exceed_share"], Missing)
         assert isinstance(
-            dict(class_figures(EachClass(columns(untold), TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing
+            dict(class_values(EachClass(columns(untold), TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing
         )
 
 
@@ -126,9 +126,9 @@ def test_counter_without_one_of_its_drop_reasons_is_missing(lacking: str) -> Non
     place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "class": "A"}
     rows = [CELL | place | whole | {"time_s": float(n), "packets": 100 * n, "bytes": 1000 * n} for n in (4, 8)]
     complete = tables.frame("classes", rows)
-    assert dict(class_figures(EachClass(columns(complete), TRAFFIC_S), ClassSelector("A")))["class.passed"] == 8000
+    assert dict(class_values(EachClass(columns(complete), TRAFFIC_S), ClassSelector("A")))["class.passed"] == 8000
     table = tables.frame("classes", [{name: value for name, value in row.items() if name != lacking} for row in rows])
-    found = dict(class_figures(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))
+    found = dict(class_values(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))
     assert isinstance(found["class.passed"], Missing) and found["class.drops"] == 0
     assert class_rates(complete)["sent_bps"].tolist() == [8000.0]
     assert class_rates(table)["sent_bps"].isna().all()
@@ -141,7 +141,7 @@ class TestPlaces:
             CELL | {"device": "R1", "interface": "Serial0/0", "time_s": time_s, "output_drops": count}
             for time_s, count in readings
         ]
-        return dict(interface_figures(select_objects(columns(tables.frame("interfaces", rows)), None)))[
+        return dict(interface_values(select_objects(columns(tables.frame("interfaces", rows)), None)))[
             "interface.drops"
         ]
 
@@ -161,15 +161,15 @@ def flow_record(**known: Any) -> dict[str, object]:
 def test_losses_and_jitters_missing_from_a_tool_have_reasons() -> None:
     known = flow_record(stream=1, datagrams=10, lost=1, jitter_ms=0.5)
     whole = dict(
-        goodput_figures(
+        goodput_values(
             columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10, lost=3, jitter_ms=1.5)]))
         )
     )
     assert (whole["datagrams.lost"], whole["datagrams.loss"], whole["datagrams.jitter"]) == (4, 0.2, 1.5)
-    found = dict(goodput_figures(columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10)]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10)]))))
     assert all(isinstance(found[f"datagrams.{name}"], Missing) for name in ("lost", "loss", "jitter"))
     # A stream without received packets has no jitter, and none is missing.
-    found = dict(goodput_figures(columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10, lost=10)]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [known, flow_record(stream=2, datagrams=10, lost=10)]))))
     assert (found["datagrams.lost"], found["datagrams.jitter"]) == (11, 0.5)
 
 
@@ -179,11 +179,11 @@ def test_delay_and_voice_score_come_from_the_worst_stream() -> None:
     bad = flow_record(
         stream=2, datagrams=10, lost=0, voice_r=50.0, **{name: 2 * value for name, value in delays.items()}
     )
-    found = dict(goodput_figures(columns(tables.frame("flows", [good, bad]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [good, bad]))))
     assert [found[f"datagrams.delay.{name}"] for name in ("p50", "p99", "max")] == [20, 40, 42]
     assert found["voice.r"] == 50
     assert round(float(found["voice.mos"]), 2) == 2.58
-    found = dict(goodput_figures(columns(tables.frame("flows", [flow_record(stream=1, datagrams=10, lost=0)]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [flow_record(stream=1, datagrams=10, lost=0)]))))
     assert "simulated" in str(found["datagrams.delay.p99"])
     assert "voice.r" not in found
 
@@ -192,12 +192,12 @@ def test_page_times_are_those_of_all_pages() -> None:
     few = flow_record(stream=1, pages=1, pages_unfinished=0, page_p50_ms=400.0, page_mean_ms=400.0, page_max_ms=400.0)
     many = flow_record(stream=2, pages=3, pages_unfinished=0, page_p50_ms=200.0, page_mean_ms=200.0, page_max_ms=300.0)
     none = flow_record(stream=3, pages=0, pages_unfinished=0)
-    found = dict(goodput_figures(columns(tables.frame("flows", [few, many, none]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [few, many, none]))))
     assert [found[f"pages.{name}"] for name in ("complete", "unfinished")] == [4, 0]
     assert [found[f"pages.time.{name}"] for name in ("p50", "mean", "max")] == [400, 250, 400]
-    found = dict(goodput_figures(columns(tables.frame("flows", [none]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [none]))))
     assert found["pages.complete"] == 0 and "pages.time.mean" not in found
-    found = dict(goodput_figures(columns(tables.frame("flows", [flow_record(stream=1)]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [flow_record(stream=1)]))))
     assert "pages.complete" not in found
 
 
@@ -213,12 +213,12 @@ def test_page_times_after_unfinished_pages_are_medians_only() -> None:
 
 def test_missing_output_of_hosts_and_shapers_has_reasons() -> None:
     hosts = pd.DataFrame({"retransmitted_segments": [3, None], "timeouts": [1, 2]})
-    found = dict(host_figures(columns(hosts), 1448.0))
+    found = dict(host_values(columns(hosts), 1448.0))
     assert isinstance(found["tcp.retransmitted"], Missing) and found["tcp.timeouts"] == 3
     place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "time_s": 6.0}
     shaper = CELL | place | {"shape_mode": "average", "queue_discipline": "fifo"}
     rows = [shaper | {"class": "A", "queue_depth_packets": 4, "shape_active": False}, shaper | {"class": "B"}]
-    found = dict(shape_figures(columns(tables.frame("classes", rows)), TRAFFIC_S))
+    found = dict(shaper_values(columns(tables.frame("classes", rows)), TRAFFIC_S))
     assert isinstance(found["shape.queue_depth.during"], Missing)
     assert isinstance(found["shape.active.during"], Missing)
 
@@ -232,6 +232,6 @@ def test_reason_appears_in_the_comparison() -> None:
     table = metrics({"flows": flows, "classes": tables.frame("classes", rows)}, TRAFFIC_S)
     row = table.set_index("metric").loc["class.passed(A)"]
     assert pd.isna(row["value"]) and "R1 Serial0/0 output A" in row["missing"]
-    figure = PublishedFigure(arm="a", metric="class.passed(A)", value=1000.0, unit="b/s", source="nowhere")
-    compared = compare("", table.assign(valid=True), [figure], []).iloc[0]
+    value = PublishedValue(arm="a", metric="class.passed(A)", value=1000.0, unit="b/s", source="nowhere")
+    compared = compare("", table.assign(valid=True), [value], []).iloc[0]
     assert pd.isna(compared["measured"]) and compared["missing"] == row["missing"] and compared["excluded"] == 0

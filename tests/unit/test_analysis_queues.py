@@ -9,14 +9,14 @@ from analysis_tables import columns, metrics
 
 from qoslab.analysis import raw
 from qoslab.analysis.charts import queue_graph
-from qoslab.analysis.goodput import goodput_figures
+from qoslab.analysis.goodput import goodput_values
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.queues import (
     busy_ports,
-    interface_figures,
+    interface_values,
     queue_counts,
-    queue_figures,
     queue_rates,
+    queue_values,
     select_objects,
     used_selectors,
 )
@@ -58,21 +58,21 @@ def table(name: str) -> Any:
     [(None, 278), ("1", 2), ("2", 276), ("2 1", 276), ("2 2", 0), ("3", 0), (f"SW {PORT} 2 1", 276), (f"{OTHER} 2", 0)],
 )
 def test_drops_are_counted_by_queue_and_threshold(selector: str | None, drops: int) -> None:
-    assert dict(queue_figures(select_objects(columns(table("queues")), selector)))["queue.drops"] == drops
+    assert dict(queue_values(select_objects(columns(table("queues")), selector)))["queue.drops"] == drops
 
 
 def test_every_used_queue_has_its_metrics() -> None:
     assert used_selectors("queue", columns(table("queues"))) == [f"{PORT} 1", f"{PORT} 2", f"{OTHER} 1"]
-    assert dict(queue_figures(select_objects(columns(table("queues")), "1")))["queue.enqueued"] == 6000
+    assert dict(queue_values(select_objects(columns(table("queues")), "1")))["queue.enqueued"] == 6000
 
 
 @pytest.mark.parametrize(("selector", "drops"), [(None, 278), (PORT, 278), (f"SW {OTHER}", 0), ("Serial0/0", 0)])
 def test_output_drops_are_counted_by_port(selector: str | None, drops: int) -> None:
-    assert dict(interface_figures(select_objects(columns(table("interfaces")), selector))) == {"interface.drops": drops}
+    assert dict(interface_values(select_objects(columns(table("interfaces")), selector))) == {"interface.drops": drops}
 
 
 def test_queue_without_counters_has_no_value() -> None:
-    assert list(queue_figures(select_objects(columns(table("queues")), "GigabitEthernet1/0/9 1"))) == []
+    assert list(queue_values(select_objects(columns(table("queues")), "GigabitEthernet1/0/9 1"))) == []
 
 
 @pytest.mark.parametrize("text", ["5", "0", "1 4", "1 2 3", "R9 1", f"{PORT} {OTHER} 1"])
@@ -98,7 +98,7 @@ def test_datagrams_sent_and_lost_are_counted() -> None:
         | {"lost": lost, "jitter_ms": jitter}
         for n, (lost, jitter) in enumerate([(0, 1.5), (10, 1.776)], 1)
     ]
-    found = dict(goodput_figures(columns(tables.frame("flows", rows))))
+    found = dict(goodput_values(columns(tables.frame("flows", rows))))
     assert (found["datagrams.lost"], found["datagrams.loss"]) == (10, 0.001)
     assert found["datagrams.jitter"] == 1.776
 
@@ -154,7 +154,7 @@ def test_counters_outside_the_traffic_time_are_missing() -> None:
     def dropped(*rows: tuple[float, int | None]) -> float | Missing:
         of_one = [(at, OTHER, 1, 1, 0, 0) for at in (0.0, 9.0)]
         cell = counted_queue(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))
-        return dict(queue_figures(select_objects(columns(cell), None)))["queue.drops"]
+        return dict(queue_values(select_objects(columns(cell), None)))["queue.drops"]
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
     assert dropped((5.0, 4)) == f"SW {PORT}: the counters were read only once, which does not cover the traffic time"

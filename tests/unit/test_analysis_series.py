@@ -176,12 +176,12 @@ class TestSeries:
         assert rates["offered_bps"].to_numpy() == pytest.approx(125 * 1514 * 8)
 
     def test_chart_has_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
-        figure = charts.io_graph(throughput)
-        lines = figure["data"]
+        metric_value = charts.io_graph(throughput)
+        lines = metric_value["data"]
         assert [line["name"] for line in lines] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]
         assert lines[0]["line"]["color"] == charts.BLACK
         assert len({(line["line"]["color"], line["line"]["dash"]) for line in lines}) == 5
-        assert figure["layout"]["yaxis"]["title"]["text"] == "frames, kb/s"
+        assert metric_value["layout"]["yaxis"]["title"]["text"] == "frames, kb/s"
         assert not np.isnan([value for line in lines for value in line["y"]]).any()
 
     def test_plotly_accepts_the_charts(self, throughput: pd.DataFrame, sample: RunFolder) -> None:

@@ -12,12 +12,12 @@ from sample_run import EXPERIMENT, RECORDED, cells_of, make_run, reseal
 
 from qoslab.analysis import analyse
 from qoslab.analysis.class_lines import Line
-from qoslab.analysis.host_metrics import host_figures
+from qoslab.analysis.host_metrics import host_values
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Path as Way
 from qoslab.analysis.paths import find_path, first_arm_paths
-from qoslab.analysis.queues import interface_figures, select_objects
-from qoslab.analysis.throughput import throughput_figures
+from qoslab.analysis.queues import interface_values, select_objects
+from qoslab.analysis.throughput import throughput_values
 from qoslab.errors import UserError
 from qoslab.lab_kinds.host_counters import host_row, read_counters
 from qoslab.model.experiment import Experiment
@@ -57,7 +57,7 @@ def policer(cir: float, interface: str = "Fa0/0", name: str = "class-default") -
 class TestThroughput:
     def test_full_segments_fill_the_ip_bytes_of_a_policer(self) -> None:
         # 1000 full frames of 1514 counted bytes in ten seconds are exactly the CIR.
-        found = dict(throughput_figures(columns(flows(1_448_000)), columns(policer(1514 * 800)), {"transfer": WAY}, {}))
+        found = dict(throughput_values(columns(flows(1_448_000)), columns(policer(1514 * 800)), {"transfer": WAY}, {}))
         assert found["goodput.of_pir"] == pytest.approx(1448 / 1500)
         assert found["goodput.of_pir.ip"] == pytest.approx(1)
         assert found["goodput.of_bottleneck"] == found["goodput.of_pir"]
@@ -66,23 +66,23 @@ class TestThroughput:
         assert found["tcp.buffer_delay"] == pytest.approx(0.1)
 
     def test_link_below_the_policer_is_the_bottleneck(self) -> None:
-        found = dict(throughput_figures(columns(flows(6_000_000)), columns(policer(50e6)), {"transfer": WAY}, {}))
+        found = dict(throughput_values(columns(flows(6_000_000)), columns(policer(50e6)), {"transfer": WAY}, {}))
         assert found["goodput.of_pir"] == pytest.approx(4.8 / 50 * 1514 / 1500)
         assert found["goodput.of_bottleneck"] == pytest.approx(4.8 / 9.75)
 
     def test_policer_off_the_path_or_of_some_packets_is_not_a_bound(self) -> None:
         for other in (policer(1e6, "Fa0/1"), policer(1e6, name="VOICE")):
-            found = dict(throughput_figures(columns(flows(1_000_000)), columns(other), {"transfer": WAY}, {}))
+            found = dict(throughput_values(columns(flows(1_000_000)), columns(other), {"transfer": WAY}, {}))
             assert found["goodput.of_bottleneck"] == pytest.approx(0.8 / 9.75)
 
     def test_header_size_is_that_of_the_line(self) -> None:
         lines = {("R1", "Fa0/0"): Line(2e6, 3, 4)}
-        found = dict(throughput_figures(columns(flows(1_448_000)), columns(policer(1504 * 800)), {}, lines))
+        found = dict(throughput_values(columns(flows(1_448_000)), columns(policer(1504 * 800)), {}, lines))
         assert found["goodput.of_pir.ip"] == pytest.approx(1)
 
     def test_values_that_a_tool_does_not_report_are_omitted(self) -> None:
         found = dict(
-            throughput_figures(columns(flows(1_000_000, mss=None)), columns(policer(1e6)), {"transfer": WAY}, {})
+            throughput_values(columns(flows(1_000_000, mss=None)), columns(policer(1e6)), {"transfer": WAY}, {})
         )
         assert set(found) == {"goodput.of_pir", "goodput.of_bottleneck"}
 
@@ -128,7 +128,7 @@ class TestHosts:
         after = before | {"Tcp.RetransSegs": before["Tcp.RetransSegs"] + 7}
         row = host_row("client", before, after, sends=True)
         assert row["retransmitted_segments"] == 7 and row["timeouts"] == 0
-        found = dict(host_figures(columns(tables.frame("hosts", [row])), 1448.0))
+        found = dict(host_values(columns(tables.frame("hosts", [row])), 1448.0))
         assert found == {"tcp.retransmits": 7, "tcp.retransmitted": 7 * 1448, "tcp.timeouts": 0}
 
     def test_damaged_file_is_reported(self) -> None:
@@ -164,15 +164,15 @@ def test_queueing_delay_is_the_maximum_of_the_last_readings() -> None:
     ]
     rows += [{"device": "R1", "interface": "Fa0/2", "time_s": 2.0, "output_drops": 0}]
     table = tables.frame("interfaces", rows)
-    assert dict(interface_figures(select_objects(columns(table), None)))["interface.delay.p99"] == 6
-    assert dict(interface_figures(select_objects(columns(table), "Fa0/0")))["interface.delay.mean"] == 2
-    assert "interface.delay.p99" not in dict(interface_figures(select_objects(columns(table), "Fa0/2")))
+    assert dict(interface_values(select_objects(columns(table), None)))["interface.delay.p99"] == 6
+    assert dict(interface_values(select_objects(columns(table), "Fa0/0")))["interface.delay.mean"] == 2
+    assert "interface.delay.p99" not in dict(interface_values(select_objects(columns(table), "Fa0/2")))
 
 
 def test_delay_without_show_command_is_missing_with_the_reason() -> None:
     row: dict[str, object] = {"device": "R1", "interface": "Fa0/0", "output_drops": 0, "time_error_s": 0.1}
     table = tables.frame("interfaces", [row | {"time_s": time} for time in (1.0, 2.0)])
-    found = dict(interface_figures(select_objects(columns(table), None)))
+    found = dict(interface_values(select_objects(columns(table), None)))
     assert found["interface.drops"] == 0
     for name in ("mean", "p50", "p99", "max"):
         delay = found[f"interface.delay.{name}"]

@@ -15,9 +15,9 @@ from test_sweep import CALM_GRID, GRID
 
 from experiment_files import experiment_file
 from qoslab.analysis import expected_comparison
-from qoslab.analysis.measured_figures import Planned, measured_figure
+from qoslab.analysis.measured_values import Planned, measured_value
 from qoslab.errors import UserError
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.expectations import Expectation
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import TRAFFIC
@@ -330,7 +330,7 @@ class TestWhere:
         assert list(metrics["matrix.pir"]) == [1e6, 1e6, 2e6]
 
         def figure(table: pd.DataFrame, where: dict[str, object]) -> tuple[float, bool]:
-            found = measured_figure(table, "policed", "goodput.sum", where)  # type: ignore[arg-type]
+            found = measured_value(table, "policed", "goodput.sum", where)  # type: ignore[arg-type]
             return (found.estimate.value if found.estimate else 0.0), found.trusted
 
         assert figure(metrics, {"pir": "1 Mb/s"}) == (9e5, True)
@@ -343,8 +343,8 @@ class TestWhere:
             '{"arm": "policed", "metric": "goodput.sum", "where": {"pir": "1 Mb/s"}, "at_least": "800 kb/s"}'
         )
         published = (
-            PublishedFigure("policed", "goodput.sum", "b/s", 850_000.0, "", {"pir": "1 Mb/s"}),
-            PublishedFigure("policed", "goodput.sum", "b/s", 1_900_000.0, "", {"pir": "2 Mb/s"}),
+            PublishedValue("policed", "goodput.sum", "b/s", 850_000.0, "", {"pir": "1 Mb/s"}),
+            PublishedValue("policed", "goodput.sum", "b/s", 1_900_000.0, "", {"pir": "2 Mb/s"}),
         )
         table = expected_comparison.compare("An article", self.metrics(), published, [expectation])
         assert table[["where", "published", "measured", "verdict"]].values.tolist() == [

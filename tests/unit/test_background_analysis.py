@@ -14,7 +14,7 @@ import pytest
 import sample_run
 
 from qoslab.analysis import Readings, analyse
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.reference_names import references
 from qoslab.results import Cell, RunFolder
 from qoslab.run.background_analysis import BackgroundAnalysis
@@ -31,7 +31,7 @@ def results(folder: RunFolder) -> dict[str, bytes]:
 
 def run_readings(folder: RunFolder) -> Readings:
     manifest = folder.manifest()
-    published: tuple[PublishedFigure, ...] = manifest.published
+    published: tuple[PublishedValue, ...] = manifest.published
     return Readings(references(manifest.experiment, published))
 
 
@@ -62,7 +62,7 @@ def test_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     assert first.problems == () and readings.cell_content(cell.files()).problems == ("a dog ate it",)
 
 
-def ignore_call(figures: object) -> None:
+def ignore_call(values: object) -> None:
     """Ignore the event."""
 
 

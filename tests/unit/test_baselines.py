@@ -17,7 +17,7 @@ from qoslab.errors import ExitStatus
 from qoslab.generate import RESULTS
 from qoslab.generate.outdated import find_outdated
 from qoslab.generate.results_page import results_document
-from qoslab.model.run_figures import RunFigure
+from qoslab.model.run_values import RunValue
 from qoslab.results.baselines import (
     AVERAGES,
     BASELINES,
@@ -31,7 +31,7 @@ from qoslab.results.sealed_files import add_seal
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
-ROW = RunFigure("a", "goodput.sum", "", "b/s", 1e6, None, None, 9e5, "", "within", 1e6, "as predicted")
+ROW = RunValue("a", "goodput.sum", "", "b/s", 1e6, None, None, 9e5, "", "within", 1e6, "as predicted")
 
 
 def test_unchanged_experiment_has_no_changes() -> None:

@@ -26,7 +26,7 @@ from qoslab.analysis import (  # noqa: E402
     expected_comparison,
     goodput,
     idle,
-    measured_figures,
+    measured_values,
     series,
     statistics,
     timeline,
@@ -128,7 +128,7 @@ def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame
 
 def expected_labels(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) -> dict[str, object]:
     wanted = Expectation.model_validate_json(json.dumps({"metric": "goodput.sum", **keys}))
-    planned = measured_figures.Planned(summaries)
+    planned = measured_values.Planned(summaries)
     row: dict[str, object] = expected_comparison.compare("", table, [], [wanted], planned=planned).to_dict("records")[0]
     return row
 
@@ -228,16 +228,16 @@ def check_differing_arms() -> None:
     """
     table, summaries = cells(("a", 1, 1, 4e6, True), ("a", 1, 2, 6e6, True), ("b", 9, 1, 2e6, True))
     assert (
-        measured_figures.measured_figure(table, "a/b", "goodput.sum", planned=measured_figures.Planned(summaries)).value
+        measured_values.measured_value(table, "a/b", "goodput.sum", planned=measured_values.Planned(summaries)).value
         == 2
     )
     rows = [("a", 1, 1, 4e6, True), ("a", 2, 1, None, False), ("b", 1, 1, None, False), ("b", 2, 1, 2e6, True)]
     table, summaries = cells(*rows)
-    found = measured_figures.measured_figure(table, "a/b", "goodput.sum", planned=measured_figures.Planned(summaries))
+    found = measured_values.measured_value(table, "a/b", "goodput.sum", planned=measured_values.Planned(summaries))
     assert found.counted == 0 and "0 of 2 pairs" in found.missing
     # Cells without a row in the run are planned too.
-    found = measured_figures.measured_figure(
-        table[table["valid"]], "a/b", "goodput.sum", planned=measured_figures.Planned(summaries)
+    found = measured_values.measured_value(
+        table[table["valid"]], "a/b", "goodput.sum", planned=measured_values.Planned(summaries)
     )
     assert found.counted == 0
 
@@ -262,7 +262,7 @@ def check_reports() -> None:
 
 def check_shares() -> None:
     ends = Columns.from_frame(ENDS)
-    shares = [dict(goodput.share_figures(ends.select_values("traffic", [name]), ends)) for name in ("long", "short")]
+    shares = [dict(goodput.share_values(ends.select_values("traffic", [name]), ends)) for name in ("long", "short")]
     assert sum(each["goodput.share"] for each in shares) == pytest.approx(1)
     assert goodput.jain(np.array([3.0, 3.0])) == pytest.approx(1)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from analysis_tables import columns
 
 from qoslab.analysis import raw
-from qoslab.analysis.conversations import conversation_figures
+from qoslab.analysis.conversations import conversation_values
 from qoslab.results import tables
 
 HEAD = {"source": "10.0.0.10", "destination": "10.0.20.10", "id": 0, "ttl": 63, "tos": 0, "protocol": 17}
@@ -50,7 +50,7 @@ def rows() -> pd.DataFrame:
 def figures(traffic: str | None) -> dict[str, Any]:
     table = rows()
     return dict(
-        conversation_figures(columns(table if traffic is None else table[table["traffic"] == traffic]), TRAFFIC_S)
+        conversation_values(columns(table if traffic is None else table[table["traffic"] == traffic]), TRAFFIC_S)
     )
 
 

@@ -79,12 +79,12 @@ def test_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
     ],
 )
 def test_source_of_a_margin_is_reported(
-    bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
+    bounds: dict[str, Any] | None, metric: str, unit: Any, value: float, margin: float, basis: str
 ) -> None:
     expectation = None
     if bounds is not None:
         expectation = Expectation.model_validate_json(json.dumps({"arm": "a", "metric": metric, **bounds}))
-    found = expectation_margin(expectation, metric, unit, figure)
+    found = expectation_margin(expectation, metric, unit, value)
     assert (round(found.value, 9), found.basis) == (margin, basis)
 
 

@@ -279,7 +279,7 @@ def test_impossible_quantity_is_refused(text: str, message: str, hint: str) -> N
     ],
 )
 def test_result_is_rounded_to_a_whole_quantity_of_at_least_zero(text: str, value: Value) -> None:
-    found = parse_expression(text).figure(VALUES)
+    found = parse_expression(text).rounded_value(VALUES)
     assert found == value and type(found) is type(value)
 
 
@@ -293,7 +293,7 @@ def test_result_is_rounded_to_a_whole_quantity_of_at_least_zero(text: str, value
 )
 def test_result_without_a_value_is_refused_with_the_expression(text: str, message: str, hint: str) -> None:
     with pytest.raises(ExpressionError) as caught:
-        parse_expression(f" {text} ").figure({**VALUES, "most": Rate(LARGEST)})
+        parse_expression(f" {text} ").rounded_value({**VALUES, "most": Rate(LARGEST)})
     assert (caught.value.message, caught.value.hint) == (f"{text}: {message}", hint)
 
 

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from qoslab.analysis import Outcome, analyse
 from qoslab.cli import command_group, main
 from qoslab.cli.gate import artifacts_url, repository_path
-from qoslab.model.run_figures import NEGLIGIBLE
+from qoslab.model.run_values import NEGLIGIBLE
 from qoslab.overview import RunSummary, read_run
 from qoslab.report import gate, render_index
 from qoslab.report.arms import Graph
@@ -191,11 +191,11 @@ def test_earlier_run_with_an_unknown_unit_is_accepted(run: RunFolder) -> None:
 def test_chart_omits_lines_far_above_the_others(run: RunFolder) -> None:
     graph = build_page(run, analyse(run)).lead
     assert graph is not None
-    figure = graph.figure
+    value = graph.figure
     drawn = gate.picture(graph)
-    assert drawn.count("    line [") == len(figure["data"]) == 2
-    figure["data"][0]["y"] = [y * 100 for y in figure["data"][0]["y"]]
-    far = gate.picture(type(graph)(graph.id, graph.title, graph.summary, graph.unit, figure))
+    assert drawn.count("    line [") == len(value["data"]) == 2
+    value["data"][0]["y"] = [y * 100 for y in value["data"][0]["y"]]
+    far = gate.picture(type(graph)(graph.id, graph.title, graph.summary, graph.unit, value))
     assert far.count("    line [") == 1 and "Far above: Policed to 1 Mb/s (mean " in far
 
 
@@ -246,7 +246,7 @@ def test_saved_baseline_suffices_for_a_comparison(
     assert f"qoslab: 0 values changed since {kept}" in capsys.readouterr().err
     for moved, words in ((1, "1 value changed"), (2, "2 values changed")):
         with monkeypatch.context() as patch:
-            patch.setattr(RunSummary, "changed_values", lambda self, _, moved=moved: self.figures[:moved])
+            patch.setattr(RunSummary, "changed_values", lambda self, _, moved=moved: self.values[:moved])
             assert main(["report", str(run.path), "--compare", str(kept)]) == 1
         assert f"qoslab: {words} since {kept}" in capsys.readouterr().err
     monkeypatch.chdir(kept.parent)

@@ -12,11 +12,11 @@ from analysis_tables import columns, reported_flows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.analysis.goodput import fairness, jain, share_figures, total_bps
+from qoslab.analysis.goodput import fairness, jain, share_values, total_bps
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.series import reported_throughput
-from qoslab.analysis.steady import simultaneous_goodput, steady_figures, steps
+from qoslab.analysis.steady import simultaneous_goodput, steady_values, steps
 from qoslab.analysis.timeline import Timeline
 
 
@@ -53,7 +53,7 @@ def test_flows_with_different_ends_do_not_exceed_the_line() -> None:
     flows, intervals = ENDS
     assert total_bps(columns(flows)) == pytest.approx((8.67e6 * 10 + 3.37e6 * 2) / 10)
     # The two seconds in which both flows send are warm-up.
-    assert dict(steady_figures(columns(intervals), flows=columns(flows)))["goodput.steady"] == pytest.approx(8.67e6)
+    assert dict(steady_values(columns(intervals), flows=columns(flows)))["goodput.steady"] == pytest.approx(8.67e6)
 
 
 def test_pause_between_flows_is_part_of_their_time() -> None:
@@ -90,7 +90,7 @@ def test_mean_of_each_curve_is_the_goodput_of_its_flows(given_cell: tuple[pd.Dat
 def test_shares_of_flows_at_different_times_add_up() -> None:
     flows, _ = cell((flow("first", 0, 10, 2e6), 1), (flow("second", 7, 3, 2e6), 1))
     parts = [
-        dict(share_figures(columns(table), columns(flows)))["goodput.share"] for _, table in flows.groupby("traffic")
+        dict(share_values(columns(table), columns(flows)))["goodput.share"] for _, table in flows.groupby("traffic")
     ]
     assert parts == [pytest.approx(20 / 26), pytest.approx(6 / 26)]
 

@@ -106,8 +106,8 @@ def test_links_out_of_the_project_are_refused(tmp_path: Path, what: str) -> None
 
 def test_project_finds_published_values_next_to_its_experiments(tmp_path: Path) -> None:
     text = BASE + "compare: {article: A, published: ../reports/published/p.csv}\n"
-    figures = {"reports/published/p.csv": "arm,metric,unit,value,source\n"}
-    write_experiment(tmp_path, figures)
+    values = {"reports/published/p.csv": "arm,metric,unit,value,source\n"}
+    write_experiment(tmp_path, values)
     assert load_experiment(write_experiment(tmp_path / "experiments", {"e.yml": text})).compare is not None
     with pytest.raises(ExperimentError, match="expected a file below"):
         load_experiment(write_experiment(tmp_path / "other", {"e.yml": text}))

@@ -27,14 +27,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 PUBLISHED = [("policed", 1923000, "within", "as predicted"), ("shaped", 1916000, "within", "as predicted")]
 
 
-def published_figures(found: dict[str, Any]) -> list[tuple[Any, ...]]:
+def published_values(found: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(row[key] for key in ("arm", "published", "verdict", "reproduction")) for row in found["comparison"]]
 
 
 def test_experiment_of_init_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["valid"] and published_figures(found) == PUBLISHED
+    assert found["valid"] and published_values(found) == PUBLISHED
     assert (project / "runs/first-policy/latest/report.html").is_file()
     shown: dict[str, object] = {}
     for cell in json.loads((project / "analysis/first-policy.ipynb").read_text())["cells"]:
@@ -54,7 +54,7 @@ def test_project_needs_no_file_outside_its_folder(project: Path) -> None:
 @pytest.mark.long
 def test_report_shows_values_next_to_published_ones(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
-    assert published_figures(json.loads(capsys.readouterr().out)) == PUBLISHED
+    assert published_values(json.loads(capsys.readouterr().out)) == PUBLISHED
     page = (project / "runs/first-policy/latest/report.html").read_text()
     assert "qoslab&#39;s own virtual lab" in page or "qoslab's own virtual lab" in page
     file = project / "reports/published/first-policy.csv"

@@ -78,7 +78,7 @@ def test_dynamic_bucket_can_be_removed() -> None:
 
 def test_show_output_of_a_dynamic_bucket_is_parsed_by_genie() -> None:
     config = compile_device(parse_config(DYNAMIC, HARDWARE))
-    figures = {
+    values = {
         "bucket_bytes": 18250,
         "level_bytes": 311,
         "mean_bucket_bytes": 17402,
@@ -103,7 +103,7 @@ def test_show_output_of_a_dynamic_bucket_is_parsed_by_genie() -> None:
         "conformed": nothing,
         "exceeded": nothing,
         "violated": None,
-        "dynamic": {**figures, "watching": True, "changes": []},
+        "dynamic": {**values, "watching": True, "changes": []},
     }
     policy = {"policy": "P", "classes": [class_counters(police=police)], "priority_queues": []}
     counters: Any = {"interfaces": {"FastEthernet0/1": interface_counters(policy_output=policy)}}
@@ -111,7 +111,7 @@ def test_show_output_of_a_dynamic_bucket_is_parsed_by_genie() -> None:
     assert "qoslab-extension dynamic-bucket:" in text
     parsed = parse_policy_map_interface(text)
     shown = parsed["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["P"]["class_map"]["class-default"]
-    assert shown["police"]["dynamic_bucket"] == figures
+    assert shown["police"]["dynamic_bucket"] == values
     assert shown["police"]["cir_bps"] == 1_000_000
     assert "unrecognised" not in shown
     assert policy_differences(parsed, config) == []

@@ -327,8 +327,8 @@ def test_conversations_of_a_queue_are_printed_and_parsed() -> None:
     parsed = parse("ios", "show queue FastEthernet0/0", shown).parsed
     assert parsed is not None
     found = parsed["FastEthernet0/0"]["conversation"]
-    figures = ("depth", "weight", "total_drops", "length")
-    assert {number: tuple(each[name] for name in figures) for number, each in found.items()} == {
+    values = ("depth", "weight", "total_drops", "length")
+    assert {number: tuple(each[name] for name in values) for number, each in found.items()} == {
         "10": (57, 32384, 12799, 260),
         "3": (7, 5397, 0, 60),
         "4": (1, 32384, 0, 20),

@@ -64,13 +64,13 @@ def queue(depth: int = 0, output: dict[str, int] | None = None, **more: Any) -> 
     return empty | more
 
 
-def bandwidth_counters(**figures: Any) -> dict[str, Any]:
-    return dict.fromkeys(("kbps", "percent", "remaining_percent", "remaining_ratio")) | figures
+def bandwidth_counters(**values: Any) -> dict[str, Any]:
+    return dict.fromkeys(("kbps", "percent", "remaining_percent", "remaining_ratio")) | values
 
 
-def priority_counters(**figures: Any) -> dict[str, Any]:
+def priority_counters(**values: Any) -> dict[str, Any]:
     usual = {"unit": "kbps", "kbps": 64, "percent": None, "burst_bytes": 1600, "level": 1, "conversation": None}
-    return usual | {"exceed_drops": packets_and_bytes(0, 0)} | figures
+    return usual | {"exceed_drops": packets_and_bytes(0, 0)} | values
 
 
 def drop_counters(**reasons: dict[str, int]) -> dict[str, Any]:

@@ -117,9 +117,9 @@ def test_wrong_generation_property_is_detected(name: str, monkeypatch: pytest.Mo
         ("FLOW_LIMIT_DIVISOR", 2),
     ],
 )
-def test_wrong_default_value_is_detected(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_default_value_is_detected(value: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
-    monkeypatch.setattr(generations.engine_defaults, figure, wrong)
+    monkeypatch.setattr(generations.engine_defaults, value, wrong)
     assert reported() != right
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis_tables import columns
 
-from qoslab.analysis.class_metrics import EachClass, class_figures
+from qoslab.analysis.class_metrics import EachClass, class_values
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.model.metrics import ClassSelector
 from qoslab.results import tables
@@ -99,8 +99,8 @@ def test_median_delay_of_the_window_is_a_metric() -> None:
         replies.append(each)
     found = [row for table, row in kernel_rows("R1", replies, reply["time_ns"]) if table == "classes"]
     classes = EachClass(tables.plain("classes", found), traffic_s=6.0)
-    figures = dict(class_figures(classes, ClassSelector.parse("R1 eth1 1:1", {"R1": ("eth1",)})))
-    assert figures["class.queue_delay"] == 4.5, "of 4, 7, 2 and 5 ms; the first third of the time is left out"
+    values = dict(class_values(classes, ClassSelector.parse("R1 eth1 1:1", {"R1": ("eth1",)})))
+    assert values["class.queue_delay"] == 4.5, "of 4, 7, 2 and 5 ms; the first third of the time is left out"
 
 
 def test_default_qdiscs_of_a_card_are_not_classes() -> None:
@@ -123,6 +123,6 @@ def test_metrics_of_classes_are_known_without_the_bytes_of_drops() -> None:
     origin_ns = last["time_ns"] - 6 * 10**9
     found = [row for table, row in kernel_rows("R1", [first, last], origin_ns) if table == "classes"]
     classes = EachClass(columns(tables.frame("classes", found)), traffic_s=6.0)
-    figures = dict(class_figures(classes, ClassSelector.parse("R1 eth1 fq_codel", {"R1": ("eth1",)})))
-    assert figures["class.passed"] == 4_000_000
-    assert figures["class.drops"] == found[-1]["drops_aqm_packets"]
+    values = dict(class_values(classes, ClassSelector.parse("R1 eth1 fq_codel", {"R1": ("eth1",)})))
+    assert values["class.passed"] == 4_000_000
+    assert values["class.drops"] == found[-1]["drops_aqm_packets"]

@@ -69,7 +69,7 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(sample
     outcome = analyse(folder)
     one = LabRun("virtual", folder.manifest(), outcome, tables.read_table(folder, "metrics"))
     found = compare_lab_runs([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.01, 0.001), lab="simulated")])
-    rows = {(each.arm, each.metric): each for each in found.figures}
+    rows = {(each.arm, each.metric): each for each in found.values}
     share = rows["policed", "police.exceed_share"]
     assert share.margin is not None and share.margin.basis == "half the window"
     second = share.labs[1].agreement
@@ -84,7 +84,7 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(sample
     left = compare_lab_runs(
         [repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.2, 0.001), lab="simulated", outcome=invalid)]
     )
-    share = next(each for each in left.figures if each.metric == "police.exceed_share" and each.expected)
+    share = next(each for each in left.values if each.metric == "police.exceed_share" and each.expected)
     assert share.labs[1].estimate is not None and share.labs[1].estimate.n == 1
     assert share.labs[1].agreement is not None and share.labs[1].agreement.word == APART
     assert left.contradiction_count >= 1

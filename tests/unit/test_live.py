@@ -301,9 +301,9 @@ def test_small_terminal_shows_complete_lines(
     ]
     assert reported.count(f"cells that are not shown: {cells - shown}") == (cells > shown)
     # Above the cells, the results so far.
-    figures = " ".join(reported[: begins[1]])
-    assert "results so far: 19 within, 1 outside" in figures
-    assert re.search(r"second_most\(outside\) +800 kb/s  795.3 kb/s to 839.5 kb/s  outside", figures)
+    values = " ".join(reported[: begins[1]])
+    assert "results so far: 19 within, 1 outside" in values
+    assert re.search(r"second_most\(outside\) +800 kb/s  795.3 kb/s to 839.5 kb/s  outside", values)
     for begin in begins[1:]:
         lines_of_cell = reported[begin : begin + 7]
         assert "R1 FastEthernet0/1 output, policy Police" in lines_of_cell

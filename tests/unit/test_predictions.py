@@ -12,11 +12,11 @@ from statistics import mean, median, pstdev
 import pytest
 
 from levels import long_cases
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.expectations import Expectation, resolve_expectation
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import arm_combinations
-from qoslab.schema import load_experiment, published_figures
+from qoslab.schema import load_experiment, published_values
 from qoslab.schema.published import COLUMNS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -41,15 +41,15 @@ def expected(experiment: Experiment) -> list[Expectation]:
     return found
 
 
-def published_rows(name: str, experiment: Experiment) -> tuple[PublishedFigure, ...]:
+def published_rows(name: str, experiment: Experiment) -> tuple[PublishedValue, ...]:
     """Return the rows of the published table of an experiment."""
-    return published_figures(EXPERIMENTS / f"{name}.yml", experiment)
+    return published_values(EXPERIMENTS / f"{name}.yml", experiment)
 
 
-def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], PublishedFigure]:
+def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], PublishedValue]:
     """Return every published value of a measured quantity, by its metric and place."""
-    figures = published_rows(name, experiment)
-    return {(each.arm, each.metric, each.selection): each for each in figures if each.metric and each.is_published}
+    values = published_rows(name, experiment)
+    return {(each.arm, each.metric, each.selection): each for each in values if each.metric and each.is_published}
 
 
 def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) -> list[float]:
@@ -109,13 +109,13 @@ def test_unreproduced_values_are_explained(name: str) -> None:
         return
     silent = []
     for each in expected(experiment):
-        figure = known.get((each.arm, each.metric, each.selection))
+        value = known.get((each.arm, each.metric, each.selection))
         if (
-            figure is not None
-            and not each.is_within_bounds(figure.value, uncertain=figure.resolution / 2)
+            value is not None
+            and not each.is_within_bounds(value.value, uncertain=value.resolution / 2)
             and not each.explained
         ):
-            silent.append(f"{each.arm} {each.metric} {each.selection}: {figure.value:g}, expected {each.tolerance}")
+            silent.append(f"{each.arm} {each.metric} {each.selection}: {value.value:g}, expected {each.tolerance}")
     assert not silent
 
 
@@ -215,7 +215,7 @@ def is_implied(claim: str, own: str) -> bool:
     return bool(least) and bool(greatest) and min(least) > max(greatest)
 
 
-def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
+def is_compared(reference: str, metric_value: PublishedValue, name: str) -> bool:
     """Return whether the expectation of a reference judges the value: a test of an output, bounds, or an implied
     claim.
     """
@@ -223,10 +223,10 @@ def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
         file, function = reference.split("::")
         begins = "fn" if file.endswith(".rs") else "def"
         return f"{begins} {function}(" in (EXPERIMENTS.parent / file).read_text(encoding="utf-8")
-    if figure.unit == CLAIM:
+    if metric_value.unit == CLAIM:
         return is_implied(reference, name)
-    unit = UNITS.get(figure.unit, 1.0)
-    value, uncertain = figure.value * unit, figure.resolution * unit / 2
+    unit = UNITS.get(metric_value.unit, 1.0)
+    value, uncertain = metric_value.value * unit, metric_value.resolution * unit / 2
     if reference.startswith("average "):
         compare = load_experiment_by_name(name).compare
         assert compare is not None
@@ -242,11 +242,11 @@ def test_minimum_number_of_values_is_compared() -> None:
     for name in ALL:
         experiment = load_experiment_by_name(name)
         judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
-        for figure in published_rows(name, experiment):
-            references = list(filter(None, figure.compared.split("; ")))
-            unlike += [(name, figure.source, each) for each in references if not is_compared(each, figure, name)]
-            own = (figure.arm, figure.metric, figure.selection) in judged
-            compared += name in FIGURES and figure.is_published and (own or bool(references))
+        for value in published_rows(name, experiment):
+            references = list(filter(None, value.compared.split("; ")))
+            unlike += [(name, value.source, each) for each in references if not is_compared(each, value, name)]
+            own = (value.arm, value.metric, value.selection) in judged
+            compared += name in FIGURES and value.is_published and (own or bool(references))
     assert unlike == []
     assert compared >= COMPARED_AT_LEAST
 
@@ -268,8 +268,8 @@ def test_minimum_number_of_values_is_compared() -> None:
     ],
 )
 def test_row_without_a_judged_value_is_not_counted(reference: str, unit: str, value: float, judged: bool) -> None:
-    figure = PublishedFigure("", "", unit, value, "")
-    assert is_compared(reference, figure, "policing-vs-shaping") == judged
+    metric_value = PublishedValue("", "", unit, value, "")
+    assert is_compared(reference, metric_value, "policing-vs-shaping") == judged
 
 
 def hashed_queue(flows: int, chance: random.Random) -> list[int]:

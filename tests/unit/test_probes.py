@@ -93,8 +93,8 @@ def test_every_run_of_an_echo_operation_is_read(tmp_path: Path) -> None:
     assert router.prober.poll_interval_s == 1
     for _ in texts[1:]:
         router.prober.poll()
-    figures = router.prober.read()
-    assert (figures["rtt_count"], figures["rtt_ms"]) == (3, {"min": 5, "avg": 11, "max": 20})
+    values = router.prober.read()
+    assert (values["rtt_count"], values["rtt_ms"]) == (3, {"min": 5, "avg": 11, "max": 20})
     assert router.prober.warnings == [
         "1 of 4 answered runs ended before they were read and are missing from its results"
     ]

@@ -92,8 +92,8 @@ class TestWords:
     def test_numbers_and_units_stay_on_one_line(self) -> None:
         assert text.bind_unit("93 Mb/s to 95.5 Mb/s") == "93\xa0Mb/s to 95.5\xa0Mb/s"
         assert text.bind_unit("1 to 3") == "1 to 3"
-        assert text.figure(math.nan, "b/s") == "–"
-        assert text.figure(math.inf, "ratio") == "∞"
+        assert text.value_text(math.nan, "b/s") == "–"
+        assert text.value_text(math.inf, "ratio") == "∞"
 
     def test_counts_and_sizes_are_formatted(self) -> None:
         assert text.count(1234567) == "1\u202f234\u202f567"
@@ -165,7 +165,7 @@ class TestPage:
         sums = [metrics[(metrics["arm"] == arm) & (metrics["metric"] == "goodput.sum")]["value"].mean() for arm in arms]
         assert note.paragraphs == [f"The sum is {text.rate(sums[0])}.", "Nobody measured –."]
         assert note.columns == ["goodput.sum", "fairness.jain"]
-        assert [figures[0] for _, figures in note.rows] == [text.rate(each) for each in sums]
+        assert [values[0] for _, values in note.rows] == [text.rate(each) for each in sums]
         assert "In words" in words(render(folder).read_text())
         (shorter,) = notes(folder.manifest().experiment, metrics[metrics["arm"] == arms[0]])
         assert len(shorter.paragraphs) == len(shorter.rows) == 1
@@ -268,10 +268,10 @@ class TestPage:
             }
             for second in range(6)
         ]
-        figure = class_graph(class_rates(tables.frame("classes", rows)))
-        names = {line["name"]: line for line in figure["data"]}
+        value = class_graph(class_rates(tables.frame("classes", rows)))
+        names = {line["name"]: line for line in value["data"]}
         assert names["bucket"]["y"] == [15001, 15002, 15003, 15004, 15005] and names["bucket"]["yaxis"] == "y2"
-        assert names["level"]["y"] == [1, 2, 3, 4, 5] and figure["layout"]["yaxis2"]["title"]["text"] == "B"
+        assert names["level"]["y"] == [1, 2, 3, 4, 5] and value["layout"]["yaxis2"]["title"]["text"] == "B"
 
     def test_selected_cells_are_shown_completely(self) -> None:
         cells = [
@@ -625,8 +625,8 @@ class TestAnswer:
 def test_rows_that_pass_are_folded(run: RunFolder) -> None:
     page = build_page(run, analyse(run))
     html = run.report.read_text(encoding="utf-8")
-    figures = html[html.index('id="figures"') : html.index('id="topology"')]
-    folded = "".join(re.findall(r'<details class="passed".*?</details>', figures, re.DOTALL))
+    values = html[html.index('id="figures"') : html.index('id="topology"')]
+    folded = "".join(re.findall(r'<details class="passed".*?</details>', values, re.DOTALL))
     rows = [row for group in page.figures for row in group.rows]
     assert {row.passed for row in rows} == {True, False}
     for row in rows:

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.model.run_figures import RunFigure
+from qoslab.model.run_values import RunValue
 from qoslab.overview import read_run, read_runs
 from qoslab.report import render, render_index
 from qoslab.report.index import build_index
 
-FIGURE = RunFigure("policed", "goodput.sum", "", "b/s", 1e6, None, None, None, "0.9 to 1.1 Mb/s", "within")
+FIGURE = RunValue("policed", "goodput.sum", "", "b/s", 1e6, None, None, None, "0.9 to 1.1 Mb/s", "within")
 
 
 @pytest.fixture(scope="module")

@@ -90,12 +90,12 @@ def test_means_by_parameter_leave_out_the_axis(sections: list[SweepSection]) -> 
 
 def test_curves_have_error_bars(sections: list[SweepSection]) -> None:
     graph = sections[1].curves[0]
-    figure = graph.figure
-    assert figure["layout"]["xaxis"]["type"] == "log"
-    assert [trace["name"] for trace in figure["data"]] == [
+    value = graph.figure
+    assert value["layout"]["xaxis"]["type"] == "log"
+    assert [trace["name"] for trace in value["data"]] == [
         f"rtt {rtt}, connections {connections}" for rtt in ("10 ms", "50 ms") for connections in (1, 10)
     ]
-    first = figure["data"][0]
+    first = value["data"][0]
     assert first["x"] == [500000.0, 1000000.0]
     assert first["y"] == [457.5, 915.0]
     assert first["error_y"]["array"] == pytest.approx([2.5 * 12.7062, 5.0 * 12.7062])

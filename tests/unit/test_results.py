@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from qoslab.errors import UserError
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.experiment import Experiment
 from qoslab.results import (
     CaptureRecord,
@@ -142,7 +142,7 @@ def test_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> Non
 def test_records_survive_a_round_trip(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     written = manifest(
-        published=(PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "iperf"),),
+        published=(PublishedValue("policed", "goodput.sum", "b/s", 841_000.0, "iperf"),),
         cells=(
             CellSummary(arm="free", repetition=1, valid=True),
             CellSummary(arm="policed", repetition=2, valid=True),

@@ -23,7 +23,7 @@ from qoslab.schema import (
     experiment_schema,
     load_experiment,
     parse_set,
-    published_figures,
+    published_values,
     render_configuration,
 )
 from qoslab.schema.document import NODE_LIMIT, SIZE_LIMIT, parse_document
@@ -227,14 +227,14 @@ def test_undefined_variable_is_reported_with_its_line() -> None:
 def test_published_values_of_the_article_are_read() -> None:
     experiment = load_experiment(ARTICLE)
     assert experiment.compare is not None
-    rows = published_figures(ARTICLE, experiment)
-    figures = {(row.arm, row.metric): row for row in rows}
-    assert figures["policed", "goodput.sum"].value == 841_000
-    assert figures["shaped/policed", "goodput.sum"].unit == "ratio"
+    rows = published_values(ARTICLE, experiment)
+    values = {(row.arm, row.metric): row for row in rows}
+    assert values["policed", "goodput.sum"].value == 841_000
+    assert values["shaped/policed", "goodput.sum"].unit == "ratio"
     outside = []
     for each in experiment.compare.expectations:
         for expectation in resolve_expectation(each, experiment.compare.quantities, [{}], experiment.duration):
-            published = figures.get((expectation.arm, expectation.metric))
+            published = values.get((expectation.arm, expectation.metric))
             if published is not None and not expectation.is_within_bounds(
                 published.value, uncertain=published.resolution / 2
             ):

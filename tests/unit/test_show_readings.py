@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from levels import example_count
 from qoslab.analysis.at_instant import APART_S
 from qoslab.analysis.class_lines import Line
-from qoslab.analysis.class_metrics import EachClass, class_figures
+from qoslab.analysis.class_metrics import EachClass, class_values
 from qoslab.analysis.estimates import Estimate, estimate_error, passed_bytes
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.raw import Row
@@ -507,7 +507,7 @@ class TestEstimates:
         assert found == pytest.approx(10_000 * 1513) and found.error < 0.003 * found
 
     @staticmethod
-    def figures(size: int, took_s: float = 0.02) -> dict[str, float | Missing]:
+    def values(size: int, took_s: float = 0.02) -> dict[str, float | Missing]:
         """Return the values of a class with 10 of 40 packets a second dropped and drops printed in packets only."""
         lines, rows = {("R1", "Serial0/0"): Line(2e6, 3, 14)}, []
         for at_s, count in ((3.0, 120), (6.0, 240), (9.0, 360)):
@@ -527,23 +527,23 @@ class TestEstimates:
                 )
             ]
         table = tables.frame("classes", [CELL | row for row in rows])
-        return dict(class_figures(EachClass(columns(table), TRAFFIC_S, lines), ClassSelector("A")))
+        return dict(class_values(EachClass(columns(table), TRAFFIC_S, lines), ClassSelector("A")))
 
     def test_bytes_that_are_not_printed_are_estimated_with_their_bound(self) -> None:
-        found = self.figures(1500)
+        found = self.values(1500)
         passed, dropped = found["class.passed"], found["class.dropped"]
         assert passed == pytest.approx(30 * 1500 * 8) and dropped == pytest.approx(10 * 1500 * 8)
         assert isinstance(passed, Estimate) and 0 < estimate_error(passed) < 0.02 * passed
         assert found["class.line_share"] == pytest.approx(30 * 1503 * 8 / 2e6)
 
     def test_value_with_a_loose_bound_is_missing(self) -> None:
-        found = self.figures(700)
+        found = self.values(700)
         assert found["class.offered"] == pytest.approx(40 * 700 * 8)
         assert isinstance(found["class.passed"], Missing)
         assert "R1 Serial0/0 output A: the readings only show a value between" in found["class.passed"]
 
     def test_slow_readings_make_a_rate_uncertain(self) -> None:
-        assert estimate_error(self.figures(1500, 0.1)["class.offered"]) > estimate_error(
-            self.figures(1500)["class.offered"]
+        assert estimate_error(self.values(1500, 0.1)["class.offered"]) > estimate_error(
+            self.values(1500)["class.offered"]
         )  # type: ignore[arg-type]
-        assert isinstance(self.figures(1500, 0.6)["class.offered"], Missing)
+        assert isinstance(self.values(1500, 0.6)["class.offered"], Missing)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.measured_figures import Where
+from qoslab.analysis.measured_values import Where
 from qoslab.analysis.missing import too_short
 from qoslab.analysis.statistics import Estimate, average, difference
 from qoslab.analysis.verdicts import (
@@ -58,9 +58,9 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
         if cell.arm == arm and cell.valid and cell.name in values and matches(cell.values, where):
             groups.setdefault(tuple(cell.parameters.items()), []).append(cell)
     return [
-        Point(arm, dict(parameters), average([figures]), tuple(each), figures)
+        Point(arm, dict(parameters), average([metric_values]), tuple(each), metric_values)
         for parameters, each in groups.items()
-        for figures in [tuple(values[cell.name] for cell in each)]
+        for metric_values in [tuple(values[cell.name] for cell in each)]
     ]
 
 
@@ -195,7 +195,7 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
             "metric": wanted.value_title,
             "unit": wanted.unit,
             "statistic": wanted.statistic,
-            "published": wanted.figure(wanted.published),
+            "published": wanted.in_unit(wanted.published),
             "tolerance": wanted.tolerance,
             "reason": wanted.reason,
             **_measured_values(wanted, metrics, group, cells),
@@ -207,7 +207,7 @@ def _reproduction(wanted: Average) -> dict[str, str]:
     """Return whether the published average is within the bounds of the average, with the explanation if it is not, or
     depends on a fitted part.
     """
-    published = wanted.figure(wanted.published)
+    published = wanted.in_unit(wanted.published)
     if published is None:
         return {"reproduction": "", "explanation": wanted.fitted}
     agrees = wanted.model_copy(update={"worst_at_least": None, "worst_at_most": None}).is_within_bounds(
@@ -382,7 +382,7 @@ def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> d
 
 def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the number of comparisons that each value of a pair won, with the columns of
-    `qoslab.model.run_figures.Score`.
+    `qoslab.model.run_values.Score`.
     """
     rows = []
     for title, own in pairs.groupby("title", sort=False):

@@ -23,7 +23,7 @@ from qoslab.analysis.classes import (
 )
 from qoslab.analysis.estimates import Estimate, estimate_error, passed_bytes, scale_estimate, value_if_precise
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure, Missing, total
+from qoslab.analysis.missing import MetricValue, Missing, total
 from qoslab.model.instants import DURING, WINDOW_START
 from qoslab.model.metrics import ClassSelector
 from qoslab.results.columns import Column, Columns
@@ -67,11 +67,11 @@ if it is known.
     ),
     selector=lambda selection: selection.selector,
 )
-def _selection_metrics(rows: Columns, classes: EachClass, selector: str | None) -> Iterator[Figure]:
+def _selection_metrics(rows: Columns, classes: EachClass, selector: str | None) -> Iterator[MetricValue]:
     """Compute the metrics of the selected classes. Shares are of all classes of a policy, including
     those not selected.
     """
-    yield from class_figures(classes, ClassSelector.parse(selector, class_interfaces(classes.readings)))
+    yield from class_values(classes, ClassSelector.parse(selector, class_interfaces(classes.readings)))
 
 
 class EachClass:
@@ -97,21 +97,21 @@ class EachClass:
         known = readings.select(window & readings.has(column))
         return [float(np.median(known[column][places])) for places in group_rows(known, *CLASS).values()]
 
-    def sum_selected(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
+    def sum_selected(self, selected: Callable[[_Key], bool], values: _OfOne) -> _Figures:
         """Return the sums over the selected classes; a value that one of them lacks is left out."""
-        each = [self._class_figures(key, figures) for key in self._each if selected(key)]
+        each = [self._class_values(key, values) for key in self._each if selected(key)]
         names = [name for name in each[0] if all(name in other for other in each)] if each else []
         return {name: _sum([found[name] for found in each]) for name in names}
 
-    def _class_figures(self, key: _Key, figures: _OfOne) -> _Figures:
-        if (figures, key) not in self._computed:
+    def _class_values(self, key: _Key, values: _OfOne) -> _Figures:
+        if (values, key) not in self._computed:
             if key not in self._in_order:
                 self._in_order[key] = self._each[key].take_rows(self._each[key]["time_s"].argsort())
-            self._computed[figures, key] = figures(self._in_order[key], self._traffic_s, self._lines.get(key[:2]))
-        return self._computed[figures, key]
+            self._computed[values, key] = values(self._in_order[key], self._traffic_s, self._lines.get(key[:2]))
+        return self._computed[values, key]
 
 
-def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figure]:
+def class_values(classes: EachClass, selector: ClassSelector) -> Iterator[MetricValue]:
     """Compute the metrics `class.*`, added up over the classes of `selector`.
 
     Drops and depths of classes without a packet are missing: a bound on them would prove nothing.
@@ -128,7 +128,7 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
         )
 
 
-def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figure]:
+def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[MetricValue]:
     for unit in ("packets", "bytes"):
         yield f"class.{unit}", total(last[unit], f"{unit} of classes")
     yield "class.drops", total(dropped_amounts(last, "packets"), "drops for all reasons")
@@ -139,13 +139,13 @@ def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figur
         yield "class.queue_delay", max(medians_ns) / 1e6
     keys = set(class_keys(last))
     levels = {_level(key) for key in keys}
-    for suffix, figures in (("", _window_rates), (".during", _printed_values)):
-        own = classes.sum_selected(keys.__contains__, figures)
+    for suffix, values in (("", _window_rates), (".during", _printed_values)):
+        own = classes.sum_selected(keys.__contains__, values)
         for name, value in own.items():
             yield f"class.{name}{suffix}", value_if_precise(value, lambda: _display_name(mine))
         if "passed" in own:
             passed = own["passed"]
-            of_level = classes.sum_selected(lambda key: _level(key) in levels, figures).get(
+            of_level = classes.sum_selected(lambda key: _level(key) in levels, values).get(
                 "passed", Missing("the total number of packets passed by its policy is unknown")
             )
             if isinstance(passed, Missing) or isinstance(of_level, Missing):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from qoslab.analysis.classes import common_value, sums_by_time
 from qoslab.analysis.estimates import sampled_median
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure
+from qoslab.analysis.missing import MetricValue
 from qoslab.model.instants import WINDOW_START
 from qoslab.results.columns import Columns
 
@@ -15,7 +15,7 @@ from qoslab.results.columns import Columns
 @register_metrics(
     "conversations", "conversation.depth", "conversation.weight", traffic_s=lambda selection: selection.cell.traffic_s
 )
-def conversation_figures(mine: Columns, traffic_s: float) -> Iterator[Figure]:
+def conversation_values(mine: Columns, traffic_s: float) -> Iterator[MetricValue]:
     """Compute the metrics of some conversations of one cell: total queued packets, and the weight if it is the same for
     all.
     """

@@ -16,7 +16,7 @@ import numpy as np
 
 from qoslab.model.expectations import Expectation
 from qoslab.model.metrics import Reference, Unit
-from qoslab.model.run_figures import NEGLIGIBLE
+from qoslab.model.run_values import NEGLIGIBLE
 
 SIGNIFICANCE = 0.05
 """Significance of each of the two tests: labs that differ by exactly the margin are called equivalent in one case of
@@ -75,21 +75,21 @@ class Agreement:
         return self.word in CONTRARY
 
 
-def expectation_margin(expectation: Expectation | None, metric: str, unit: Unit, figure: float) -> Margin:
-    """Return the margin of a value from its expectation; `figure` is the greater of the two values.
+def expectation_margin(expectation: Expectation | None, metric: str, unit: Unit, value: float) -> Margin:
+    """Return the margin of a value from its expectation; `value` is the greater of the two values.
 
     With a prediction, the margin is its distance to the nearer end of its window; for a window without a prediction
     half of its width, at most `WIDEST`; otherwise the difference that is negligible between runs. It is at least the
     counting unit of the value.
     """
-    found = _window(expectation, figure)
+    found = _window(expectation, value)
     step = _step(metric, unit)
     if found.value < step.value and not (expectation is not None and expectation.equals is not None):
         return step
     return found
 
 
-def _window(expectation: Expectation | None, figure: float) -> Margin:
+def _window(expectation: Expectation | None, value: float) -> Margin:
     if expectation is not None:
         least, greatest = expectation.bounds
         predicted = expectation.prediction
@@ -100,13 +100,13 @@ def _window(expectation: Expectation | None, figure: float) -> Margin:
             if ends:
                 return Margin(min(ends), "window around the prediction")
         if least is not None and greatest is not None:
-            half, widest = Margin((greatest - least) / 2, "half the window"), _share(WIDEST, figure)
+            half, widest = Margin((greatest - least) / 2, "half the window"), _share(WIDEST, value)
             return half if half.value <= widest.value else widest
-    return _share(NEGLIGIBLE, figure)
+    return _share(NEGLIGIBLE, value)
 
 
-def _share(part: float, figure: float) -> Margin:
-    return Margin(part * abs(figure), f"{part * 100:g} % of the larger value")
+def _share(part: float, value: float) -> Margin:
+    return Margin(part * abs(value), f"{part * 100:g} % of the larger value")
 
 
 def _step(metric: str, unit: Unit) -> Margin:

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pandas as pd
 
-from qoslab.analysis.measured_figures import Measured, MetricRows, Planned, measured_figure
+from qoslab.analysis.measured_values import Measured, MetricRows, Planned, measured_value
 from qoslab.analysis.missing import too_short
 from qoslab.analysis.verdicts import (
     AS_PREDICTED,
@@ -23,7 +23,7 @@ from qoslab.analysis.verdicts import (
     UNDECIDED,
     WITHIN,
 )
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.expectations import Expectation, selection_text
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.labs import DEFAULT_LAB
@@ -54,7 +54,7 @@ _Key = tuple[str, str, str]
 def compare(
     article: str,
     metrics: pd.DataFrame,
-    published: Sequence[PublishedFigure],
+    published: Sequence[PublishedValue],
     expectations: Iterable[Expectation],
     *,
     arms: Sequence[str] = (),
@@ -81,7 +81,7 @@ def compare(
     cells are not valid or lack the value. `arms` is the order of the rows, with ratios of arms last. Values without a
     valid cell are shown as `informative`. In a `shortened` run, values that longer traffic may have are not measured.
     """
-    figures: dict[_Key, PublishedFigure] = {
+    values: dict[_Key, PublishedValue] = {
         (each.arm, each.metric, each.selection): each for each in published if each.metric
     }
     wanted: list[tuple[_Key, Expectation | None]] = [
@@ -89,30 +89,30 @@ def compare(
     ]
     expected = {key for key, _ in wanted}
     shown: list[_Key] = [(arm, metric, "") for arm, names in (show or {}).items() for metric in names]
-    wanted += [(key, None) for key in dict.fromkeys((*figures, *shown)) if key not in expected]
+    wanted += [(key, None) for key in dict.fromkeys((*values, *shown)) if key not in expected]
     units = ["ratio" if "/" in arm else Reference.parse(metric).metric.unit for (arm, metric, _), _ in wanted]
     known = MetricRows(metrics)
     measured = []
     for key, expectation in wanted:
-        selecting = expectation or figures.get(key)
-        measured.append(measured_figure(known, *key[:2], selecting.where if selecting else None, planned))
+        selecting = expectation or values.get(key)
+        measured.append(measured_value(known, *key[:2], selecting.where if selecting else None, planned))
     rows = []
     for (key, expectation), unit, found in zip(wanted, units, measured, strict=True):
-        row = _row(key, unit, figures.get(key), found)
+        row = _row(key, unit, values.get(key), found)
         if expectation is not None:
             row |= {
                 "predicted": math.nan if expectation.prediction is None else expectation.prediction,
                 "tolerance": expectation.tolerance,
                 "reason": expectation.reason,
                 "verdict": _verdict(expectation, found, shortened=shortened),
-            } | _reproduction(expectation, figures.get(key))
+            } | _reproduction(expectation, values.get(key))
         rows.append(row)
     place = {arm: number for number, arm in enumerate(arms)}
     rows.sort(key=lambda row: place.get(str(row["arm"]), len(place)))
     return pd.DataFrame([{"article": article, "lab": lab, **row} for row in rows], columns=COLUMNS)
 
 
-def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Measured) -> dict[str, object]:
+def _row(key: _Key, unit: str, published: PublishedValue | None, measured: Measured) -> dict[str, object]:
     """Return an informative row; columns that it lacks become nan."""
     arm, metric, selection = key
     return {
@@ -145,7 +145,7 @@ def measured_columns(measured: Measured) -> dict[str, object]:
     }
 
 
-def _reproduction(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
+def _reproduction(expectation: Expectation, published: PublishedValue | None) -> dict[str, str]:
     """Return whether the publication agrees with the prediction, and if not, the explanation."""
     if published is None:
         return {"explanation": expectation.fitted}
@@ -172,7 +172,7 @@ def unexpected_values(
         for names in [_informative_metrics(experiment, arm, metrics, len(cells))]
         for where in _combinations(arm, cells)
         for metric in names
-        if (measured := measured_figure(known, arm.name, metric, where)).estimate is not None
+        if (measured := measured_value(known, arm.name, metric, where)).estimate is not None
     )
     return pd.DataFrame(list(islice(rows, MOST_ROWS)), columns=COLUMNS)
 

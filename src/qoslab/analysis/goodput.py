@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, known_maximum, total
+from qoslab.analysis.missing import NOT_TOGETHER, MetricValue, Missing, known_maximum, total
 from qoslab.analysis.timeline import Timeline, common_span, greatest, known_minimum, span
 from qoslab.model.voice import mean_opinion_score
 from qoslab.results.columns import Column, Columns
@@ -64,7 +64,7 @@ def jain(goodputs: Column) -> float:
     "pages.time.max",
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
-def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterator[Figure]:
+def goodput_values(flows: Columns, intervals: Columns | None = None) -> Iterator[MetricValue]:
     """Compute the metrics of one cell's `flows`; `intervals` are those of the cell, if there are any."""
     if not len(flows):
         return
@@ -99,7 +99,7 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
             yield "voice.mos", mean_opinion_score(worst)
 
 
-def _delays(arrived: Columns) -> Iterator[Figure]:
+def _delays(arrived: Columns) -> Iterator[MetricValue]:
     """Yield the one-way delays of UDP flows with arrivals."""
     for name in ("p50", "p99", "max"):
         column = f"delay_{name}_ms"
@@ -111,7 +111,7 @@ def _delays(arrived: Columns) -> Iterator[Figure]:
             yield f"datagrams.delay.{name}", known_maximum(arrived[column], "delay values of streams")
 
 
-def _page_times(flows: Columns) -> Iterator[Figure]:
+def _page_times(flows: Columns) -> Iterator[MetricValue]:
     """Yield the number and times of pages of the connections that send pages.
 
     A page that was unfinished at the end counts as longer than all others, so it has no known mean or maximum.
@@ -143,7 +143,7 @@ def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missin
 
 
 @register_metrics("flows", "goodput.share", everything=lambda selection: selection.whole)
-def share_figures(flows: Columns, everything: Columns) -> Iterator[Figure]:
+def share_values(flows: Columns, everything: Columns) -> Iterator[MetricValue]:
     """Return the share of `flows` in the bytes received by `everything` in their cell: shares add up to 1."""
     if not len(flows):
         return

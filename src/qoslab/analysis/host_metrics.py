@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure, Missing, total
+from qoslab.analysis.missing import MetricValue, Missing, total
 from qoslab.analysis.throughput import segment_size, tcp_flows
 from qoslab.results.columns import Columns
 
@@ -17,7 +17,7 @@ from qoslab.results.columns import Columns
     "tcp.timeouts",
     mss_bytes=lambda selection: segment_size(tcp_flows(selection.cell.tables["flows"])),
 )
-def host_figures(hosts: Columns, mss_bytes: float | None) -> Iterator[Figure]:
+def host_values(hosts: Columns, mss_bytes: float | None) -> Iterator[MetricValue]:
     """Compute the metrics of one cell's hosts together. The size of a full segment is None if it is unknown."""
     if not len(hosts):
         return

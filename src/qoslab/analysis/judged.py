@@ -9,9 +9,9 @@ import pandas as pd
 
 from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.expected_comparison import compare, impossible, unexpected_values
-from qoslab.analysis.measured_figures import Planned
+from qoslab.analysis.measured_values import Planned
 from qoslab.errors import QoslabError
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.experiment import Experiment
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.partial_runs import STRICT
@@ -35,7 +35,7 @@ class Judged:
 
 def judge(
     experiment: Experiment,
-    published: Sequence[PublishedFigure],
+    published: Sequence[PublishedValue],
     metrics: pd.DataFrame,
     cells: Sequence[CellSummary],
     lab: str = DEFAULT_LAB,

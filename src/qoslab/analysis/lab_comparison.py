@@ -14,7 +14,7 @@ import pandas as pd
 
 from qoslab.analysis import statistics
 from qoslab.analysis.equivalence import Agreement, Margin, agreement, expectation_margin, relative_difference
-from qoslab.analysis.measured_figures import (
+from qoslab.analysis.measured_values import (
     CellKey,
     Planned,
     Where,
@@ -61,7 +61,7 @@ class LabRun:
 
 
 @dataclass(frozen=True)
-class LabFigure:
+class LabValue:
     """A value in one lab."""
 
     lab: str
@@ -90,7 +90,7 @@ class ComparedValue:
     """True if the value has an expectation; otherwise it decides nothing."""
     margin: Margin | None
     """Margin of equivalence; None if fewer than two labs have the value."""
-    labs: tuple[LabFigure, ...]
+    labs: tuple[LabValue, ...]
     """Labs in the order of the runs; the others are compared with the first."""
 
     @property
@@ -122,27 +122,27 @@ class LabComparison:
 
     runs: tuple[LabRun, ...]
     """Runs; the others are compared with the first."""
-    figures: tuple[ComparedValue, ...]
+    values: tuple[ComparedValue, ...]
     fidelity: tuple[Fidelity, ...]
 
     @property
     def contradiction_count(self) -> int:
         """Return the number of values with an expectation on which the labs contradict each other."""
-        return sum(each.is_contradiction for each in self.figures if each.expected)
+        return sum(each.is_contradiction for each in self.values if each.expected)
 
     @property
     def expected_metrics(self) -> frozenset[str]:
         """Names of the metrics with an expectation, without selectors."""
-        return frozenset(Reference.parse(each.metric).metric.name for each in self.figures if each.expected)
+        return frozenset(Reference.parse(each.metric).metric.name for each in self.values if each.expected)
 
     @property
     def single_lab_count(self) -> int:
         """Return the number of values with an expectation that fewer than two labs have."""
-        return sum(each.expected and each.margin is None for each in self.figures)
+        return sum(each.expected and each.margin is None for each in self.values)
 
     def count(self, word: str) -> int:
         """Return the number of comparisons with this result, of values with an expectation."""
-        found = (each.agreement for figure in self.figures if figure.expected for each in figure.labs)
+        found = (each.agreement for value in self.values if value.expected for each in value.labs)
         return sum(each is not None and each.word == word for each in found)
 
 
@@ -156,8 +156,8 @@ def compare_lab_runs(runs: Sequence[LabRun]) -> LabComparison:
     order = {arm.name: number for number, arm in enumerate(newest[0].manifest.experiment.arms)}
     ordered = sorted(rows.values(), key=lambda each: order.get(str(each[0]["arm"]), len(order)))
     valid = [run.valid for run in runs]
-    figures = tuple(_figure(runs, valid, *each) for each in ordered)
-    return LabComparison(tuple(runs), figures, tuple(_fidelity(runs, valid)))
+    values = tuple(_figure(runs, valid, *each) for each in ordered)
+    return LabComparison(tuple(runs), values, tuple(_fidelity(runs, valid)))
 
 
 def _rows(run: LabRun) -> Iterator[tuple[Key, tuple[dict[str, Any], Expectation | None, Where]]]:
@@ -195,7 +195,7 @@ def _figure(
         if estimate is not None and first is not None and values is not found[0] and margin is not None:
             pairs = found[0].repetitions(shared), values.repetitions(shared)
             agreed = agreement(*pairs, estimate.value - first.value, margin.value)
-        labs.append(LabFigure(run.lab, estimate, _verdict(expectation, estimate), agreed))
+        labs.append(LabValue(run.lab, estimate, _verdict(expectation, estimate), agreed))
     return ComparedValue(
         arm,
         metric,
@@ -328,32 +328,32 @@ def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {key: float(np.median(each)) for key, each in values.items()}
 
 
-def figures_table(found: LabComparison) -> pd.DataFrame:
+def values_table(found: LabComparison) -> pd.DataFrame:
     """Return a row for each value and lab, with `COLUMNS`; missing values are empty."""
     rows = []
-    for figure in found.figures:
-        for each in figure.labs:
+    for value in found.values:
+        for each in value.labs:
             estimate, agreed = each.estimate, each.agreement
             rows.append(
                 {
-                    "arm": figure.arm,
-                    "where": figure.where,
-                    "metric": figure.metric,
-                    "unit": figure.unit,
-                    "predicted": figure.predicted,
-                    "published": figure.published,
-                    "tolerance": figure.tolerance,
-                    "expected": figure.expected,
+                    "arm": value.arm,
+                    "where": value.where,
+                    "metric": value.metric,
+                    "unit": value.unit,
+                    "predicted": value.predicted,
+                    "published": value.published,
+                    "tolerance": value.tolerance,
+                    "expected": value.expected,
                     "lab": each.lab,
                     "measured": math.nan if estimate is None else estimate.value,
                     "low": math.nan if estimate is None else estimate.low,
                     "high": math.nan if estimate is None else estimate.high,
                     "n": 0 if estimate is None else estimate.n,
                     "verdict": each.verdict,
-                    "against": "" if agreed is None else figure.labs[0].lab,
+                    "against": "" if agreed is None else value.labs[0].lab,
                     "difference": math.nan if agreed is None else agreed.difference,
-                    "margin": math.nan if agreed is None or figure.margin is None else figure.margin.value,
-                    "basis": "" if agreed is None or figure.margin is None else figure.margin.basis,
+                    "margin": math.nan if agreed is None or value.margin is None else value.margin.value,
+                    "basis": "" if agreed is None or value.margin is None else value.margin.basis,
                     "p": math.nan if agreed is None else agreed.p_value,
                     "agreement": "" if agreed is None else agreed.word,
                     "untested": "" if agreed is None else agreed.untested,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from qoslab.analysis.limiter_inference import Joined, infer, join, load
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure, Missing
+from qoslab.analysis.missing import MetricValue, Missing
 from qoslab.analysis.raw import Row
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
@@ -51,20 +51,20 @@ def _figures(joined: Joined, dscp: int | None) -> Row:
         # Other arms may have none, which is not an error.
         return {"kind": f"no packet of DSCP {dscp}"}
     found = infer(joined.select_dscp(dscp))
-    figures = {
+    values = {
         "rate_bps": found.rate_bps,
         "burst_bytes": None if found.burst_from == "least" else found.burst_bytes,
         "interval_ms": found.interval_s,
         "queue_packets": found.queue_packets,
     }
-    row: Row = {name: None if each is None else each.value for name, each in figures.items()}
+    row: Row = {name: None if each is None else each.value for name, each in values.items()}
     if found.interval_s is not None:
         row["interval_ms"] = 1e3 * found.interval_s.value
     return row | {"kind": found.kind, "ahead_packets": found.ahead_packets, "unexplained": found.unexplained}
 
 
 @register_metrics("limiters", *_COLUMNS)
-def limiter_figures(limiters: Columns) -> Iterator[Figure]:
+def limiter_values(limiters: Columns) -> Iterator[MetricValue]:
     """Compute the metrics of the limiter between two captures; none for several pairs together."""
     if len(limiters) != 1:
         return

@@ -84,20 +84,20 @@ def impossible_value_messages(
     cell = Carried(experiment, arm, first_arm_paths(experiment), found["flows"], found["intervals"], policed)
     known = {row["metric"]: float(row["value"]) for row in computed if row["value"] is not None}
     # A value of nan cannot be checked.
-    figures = {metric: value for metric, value in known.items() if not math.isnan(value)}
-    for metric, value in figures.items():
+    values = {metric: value for metric, value in known.items() if not math.isnan(value)}
+    for metric, value in values.items():
         if metric.partition("(")[0] not in LIMITED:
             continue
         reference = Reference.parse(metric)
         name, unit = reference.metric.name, reference.metric.unit
-        most = 1.0 if name in SHARES else _metric_maximum(cell, reference, figures)
+        most = 1.0 if name in SHARES else _metric_maximum(cell, reference, values)
         if most is not None and value > most * (1 + ROUNDING):
             why = "the whole" if name in SHARES else "the capacity of the links on its path"
             yield (
                 f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, {why}: "
                 f"an error in the analysis or in a measurement"
             )
-    parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows.distinct("traffic")]
+    parts = [values.get(f"goodput.share({name})", math.nan) for name in cell.flows.distinct("traffic")]
     if parts and abs(sum(parts) - 1) > ROUNDING:
         whole = f"found {sum(parts):.1%} for all traffic together, expected 100 %"
         yield f"goodput.share: {whole}: an error in the analysis"

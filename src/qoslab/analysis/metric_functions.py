@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from qoslab.analysis.class_lines import Lines
-from qoslab.analysis.missing import Figure, Missing
+from qoslab.analysis.missing import MetricValue, Missing
 from qoslab.analysis.paths import Paths
 from qoslab.model.metrics import METRICS, AddedMetric, TableName
 from qoslab.results import tables
@@ -57,11 +57,11 @@ class MetricFunction:
     table: TableName
     names: frozenset[str]
     """Names of the metrics that the function yields, each at most once."""
-    call: Callable[[Selection], Iterator[Figure]]
+    call: Callable[[Selection], Iterator[MetricValue]]
     by_rows: bool = True
     """True if the values depend on the selected rows only, not on the selector's text."""
 
-    def figures(self, selection: Selection) -> Iterator[Figure]:
+    def values(self, selection: Selection) -> Iterator[MetricValue]:
         """Yield the function's values. Raise `ValueError` for a metric that it is not registered with."""
         for name, value in self.call(selection):
             if name not in self.names:
@@ -71,7 +71,7 @@ class MetricFunction:
 
 _FUNCTIONS: list[MetricFunction] = []
 _ORDER = {name: place for place, name in enumerate(METRICS.own)}
-_F = TypeVar("_F", bound=Callable[..., Iterator[Figure]])
+_F = TypeVar("_F", bound=Callable[..., Iterator[MetricValue]])
 
 
 def register_metrics(table: TableName, *names: str, **needs: Callable[[Selection], Any]) -> Callable[[_F], _F]:
@@ -83,7 +83,7 @@ def register_metrics(table: TableName, *names: str, **needs: Callable[[Selection
         METRICS[name]
 
     def register(function: _F) -> _F:
-        def call(selection: Selection) -> Iterator[Figure]:
+        def call(selection: Selection) -> Iterator[MetricValue]:
             return function(selection.rows, **{name: find(selection) for name, find in needs.items()})
 
         _FUNCTIONS.append(MetricFunction(table, frozenset(names), call, "selector" not in needs))
@@ -102,7 +102,7 @@ def metric_functions(table: TableName) -> list[MetricFunction]:
 def _wrap_added_metric(metric: AddedMetric) -> MetricFunction:
     """Wrap the function of a metric of another package: if it fails, the value is missing, with the reason."""
 
-    def call(selection: Selection) -> Iterator[Figure]:
+    def call(selection: Selection) -> Iterator[MetricValue]:
         try:
             value = metric.figure(tables.make_frame(metric.table, selection.rows))
             if value is not None:

@@ -30,7 +30,7 @@ from qoslab.analysis.at_instant import instant_error_s, moment_s, readings_until
 from qoslab.analysis.classes import class_interfaces, select_classes
 from qoslab.analysis.estimates import Estimate, estimate_error, value_if_precise
 from qoslab.analysis.metric_functions import CellFacts, Selection, metric_functions
-from qoslab.analysis.missing import Figure, Missing
+from qoslab.analysis.missing import MetricValue, Missing
 from qoslab.analysis.queues import select_objects, used_selectors
 from qoslab.model.instants import DURING
 from qoslab.model.metrics import (
@@ -143,7 +143,7 @@ def _source_metrics(
     if most_each is not None and len(known) > most_each:
         known = ()
     # A selector that covers all rows gives the same values as no selector: most cells have one traffic entry.
-    of_all: dict[int, list[Figure]] = {}
+    of_all: dict[int, list[MetricValue]] = {}
     for selector in dict.fromkeys((None, *known, *named)):
         chosen = source.choose(table, selector)
         if chosen is None:
@@ -152,14 +152,14 @@ def _source_metrics(
         for number, function in enumerate(functions):
             if function.by_rows and len(chosen) == len(table):
                 if number not in of_all:
-                    of_all[number] = list(function.figures(selection))
-                figures: Iterable[Figure] = of_all[number]
+                    of_all[number] = list(function.values(selection))
+                values: Iterable[MetricValue] = of_all[number]
             else:
-                figures = function.figures(selection)
-            yield from (_row(key, Reference(METRICS[name], selector), value) for name, value in figures)
+                values = function.values(selection)
+            yield from (_row(key, Reference(METRICS[name], selector), value) for name, value in values)
         if source.table == "classes":
             asked = [each for each in wanted if each.at is not None and each.selector == selector]
-            yield from (_row(key, *figure) for figure in _metrics_at_instants(selection, asked))
+            yield from (_row(key, *metric_value) for metric_value in _metrics_at_instants(selection, asked))
 
 
 def concatenate_cells(parts: Sequence[pa.Table]) -> pd.DataFrame:
@@ -207,7 +207,7 @@ def _metrics_until(selection: Selection, moment: float) -> dict[str, float | Mis
     facts = replace(selection.cell, traffic_s=moment / float(DURING))
     rows, whole = readings_until(selection.rows, moment), readings_until(selection.whole, moment)
     then = replace(selection, rows=rows, whole=whole, cell=facts)
-    return {name: value for function in metric_functions("classes") for name, value in function.figures(then)}
+    return {name: value for function in metric_functions("classes") for name, value in function.values(then)}
 
 
 def _with_time_error(

@@ -35,7 +35,7 @@ def too_short(missing: str) -> bool:
     return f" {NEVER}: " in missing and NOTHING_COUNTED not in missing and ": 0 B " not in missing
 
 
-Figure = tuple[str, float | Missing]
+MetricValue = tuple[str, float | Missing]
 """Name of a metric, and its value or the reason of the missing value."""
 
 

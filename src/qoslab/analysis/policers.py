@@ -8,7 +8,7 @@ import numpy as np
 
 from qoslab.analysis.classes import common_value, last_of_class, round_as_printed
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure, Missing, known_maximum, total
+from qoslab.analysis.missing import MetricValue, Missing, known_maximum, total
 from qoslab.results.columns import Columns
 
 SETTLED_WITHIN = 0.2
@@ -33,7 +33,7 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
     "police.tokens_lost",
     "police.tokens_lost.longest",
 )
-def police_figures(classes: Columns) -> Iterator[Figure]:
+def policer_values(classes: Columns) -> Iterator[MetricValue]:
     """Yield the totals of all policers of one cell; `police.bc` only if all have the same burst."""
     policed = last_of_class(classes.select(np.logical_or.reduce([classes.has(name) for name in _POLICER])))
     if not len(policed):
@@ -83,7 +83,7 @@ def police_figures(classes: Columns) -> Iterator[Figure]:
     "police.bucket.settled",
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
-def bucket_figures(classes: Columns, traffic_s: float) -> Iterator[Figure]:
+def bucket_values(classes: Columns, traffic_s: float) -> Iterator[MetricValue]:
     """Compute the metrics of the dynamic bucket of one cell; none if there is none, or more than one."""
     dynamic = classes.select(classes.has("police_dynamic_bucket_bytes"))
     times = dynamic["time_s"]

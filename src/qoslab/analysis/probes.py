@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure
+from qoslab.analysis.missing import MetricValue
 from qoslab.results.columns import Columns
 
 
@@ -23,7 +23,7 @@ from qoslab.results.columns import Columns
     "jitter.back.avg",
     "jitter.back.max",
 )
-def probe_figures(probes: Columns) -> Iterator[Figure]:
+def probe_values(probes: Columns) -> Iterator[MetricValue]:
     """Compute the metrics of one probe; none for several together, since their paths differ."""
     if len(probes) != 1:
         return

@@ -13,7 +13,7 @@ import pandas as pd
 
 from qoslab.analysis.classes import class_interfaces, group_rows_by_time
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
+from qoslab.analysis.missing import READ_ONCE, MetricValue, Missing, total
 from qoslab.model.metrics import QueueSelector, SelectorError
 from qoslab.results.columns import Columns
 
@@ -104,7 +104,7 @@ _DELAYS = {f"interface.delay.{name}": f"queueing_delay_{name}_ns" for name in ("
 
 
 @register_metrics("interfaces", *_FIGURES["interface"], *_DELAYS)
-def interface_figures(mine: Columns) -> Iterator[Figure]:
+def interface_values(mine: Columns) -> Iterator[MetricValue]:
     """Compute the metrics `interface.*`, added up over some interfaces of one cell."""
     if not len(mine):
         return
@@ -123,7 +123,7 @@ def interface_figures(mine: Columns) -> Iterator[Figure]:
 
 
 @register_metrics("queues", *_FIGURES["queue"])
-def queue_figures(mine: Columns) -> Iterator[Figure]:
+def queue_values(mine: Columns) -> Iterator[MetricValue]:
     """Compute the metrics `queue.*`, added up over some egress queues of one cell."""
     if not len(mine):
         return

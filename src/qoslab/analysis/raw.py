@@ -156,10 +156,10 @@ def health_row(device: str, health: Health) -> Row:
     }
 
 
-def probe_row(probe: str, figures: Mapping[str, Any]) -> Row:
+def probe_row(probe: str, values: Mapping[str, Any]) -> Row:
     """Return a row of `probes`; an echo operation has no jitter."""
-    row: Row = {"probe": probe, "rtt_count": figures["rtt_count"], "rtt_p50_ms": figures.get("rtt_p50_ms")}
+    row: Row = {"probe": probe, "rtt_count": values["rtt_count"], "rtt_p50_ms": values.get("rtt_p50_ms")}
     for name, key in (("rtt", "rtt_ms"), ("jitter", "jitter_sd_ms"), ("jitter_back", "jitter_ds_ms")):
-        found = figures[key]
+        found = values[key]
         row |= {f"{name}_{part}_ms": None if found is None else found[part] for part in ("min", "avg", "max")}
     return row

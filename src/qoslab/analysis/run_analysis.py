@@ -16,7 +16,7 @@ from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import INFORMATIVE, LOOSE, NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.experiment import Experiment, StoppingRule
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import as_texts
@@ -163,9 +163,9 @@ FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "
 """Columns of the comparison for viewers of a running run."""
 
 
-def preliminary_figures(
+def preliminary_values(
     experiment: Experiment,
-    published: Sequence[PublishedFigure],
+    published: Sequence[PublishedValue],
     readings: Readings,
     cells: Sequence[CellFiles],
     lab: str,

@@ -8,7 +8,7 @@ import numpy as np
 
 from qoslab.analysis.classes import common_value, last_of_class, printed_depth
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure, total
+from qoslab.analysis.missing import MetricValue, total
 from qoslab.model.instants import DURING
 from qoslab.results.columns import Columns
 
@@ -33,7 +33,7 @@ _COUNTERS = {
     "shape.active.during",
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
-def shape_figures(classes: Columns, traffic_s: float) -> Iterator[Figure]:
+def shaper_values(classes: Columns, traffic_s: float) -> Iterator[MetricValue]:
     """Compute the metrics of all shapers of one cell; settings only if all have the same, queue depths added up."""
     shaped = classes.select(classes.has("shape_mode"))
     if not len(shaped):

@@ -9,7 +9,7 @@ import numpy as np
 
 from qoslab.analysis.classes import class_keys
 from qoslab.analysis.metric_functions import Selection, register_metrics
-from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
+from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, MetricValue, Missing
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import single_policer_rate
 from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, known_minimum, span, usual_interval
@@ -35,7 +35,7 @@ def select_flows(selection: Selection) -> Columns:
     bucket_bytes=lambda selection: _static_bucket(selection.cell.policed_readings),
     dropped=lambda selection: partial(first_drop_s, selection.cell.policed_readings),
 )
-def steady_figures(
+def steady_values(
     intervals: Columns,
     pir_bps: float | None = None,
     *,
@@ -43,7 +43,7 @@ def steady_figures(
     policed: bool = False,
     bucket_bytes: float | None = None,
     dropped: Callable[[], float | None] = lambda: None,
-) -> Iterator[Figure]:
+) -> Iterator[MetricValue]:
     """Yield `goodput.steady` and `goodput.warm_up` of one cell's `intervals`, and the former relative to the only
     policer's rate.
 
@@ -153,7 +153,7 @@ def _intervals_until_empty(bits: np.ndarray, seconds: np.ndarray, pir_bps: float
 
 
 @register_metrics("intervals", "goodput.together", flows=select_flows, whole=lambda selection: selection.whole)
-def simultaneous_goodput(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[Figure]:
+def simultaneous_goodput(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[MetricValue]:
     """Yield `goodput.together`: the goodput of `flows` while every traffic entry of the cell's `whole` ran.
 
     It is missing if there is no such time. An entry counts as ended at the start of its last interval, since no tool

@@ -10,7 +10,7 @@ from qoslab.analysis.class_lines import Lines
 from qoslab.analysis.classes import class_keys
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.metric_functions import register_metrics
-from qoslab.analysis.missing import Figure
+from qoslab.analysis.missing import MetricValue
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
 from qoslab.analysis.timeline import greatest
 from qoslab.model.framing import COUNTED_HEADER
@@ -48,7 +48,7 @@ def single_policer_rate(classes: Columns, lines: Lines) -> float | None:
     paths=lambda selection: selection.cell.paths,
     lines=lambda selection: selection.cell.lines,
 )
-def throughput_figures(flows: Columns, classes: Columns, paths: Paths, lines: Lines) -> Iterator[Figure]:
+def throughput_values(flows: Columns, classes: Columns, paths: Paths, lines: Lines) -> Iterator[MetricValue]:
     """Compute the metrics of one cell's `flows` (all, or those of one traffic) relative to all of its `classes`."""
     if not len(flows):
         return
@@ -69,7 +69,7 @@ def throughput_figures(flows: Columns, classes: Columns, paths: Paths, lines: Li
         bottleneck = min(bottleneck, pir)
     yield "goodput.of_bottleneck", goodput / bottleneck
     if len(names) == 1 and mss is not None:
-        yield from rfc6349_figures(flows, bottleneck * mss / FULL_PACKET_BYTES, path.idle_rtt_ms, mss)
+        yield from rfc6349_values(flows, bottleneck * mss / FULL_PACKET_BYTES, path.idle_rtt_ms, mss)
 
 
 def tcp_flows(flows: Columns) -> Columns:
@@ -83,7 +83,7 @@ def segment_size(flows: Columns) -> float | None:
     return float(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else None
 
 
-def rfc6349_figures(flows: Columns, achievable_bps: float, idle_rtt_ms: float, mss: float) -> Iterator[Figure]:
+def rfc6349_values(flows: Columns, achievable_bps: float, idle_rtt_ms: float, mss: float) -> Iterator[MetricValue]:
     """Compute the TCP metrics of RFC 6349, section 4, of one traffic. `achievable_bps` is in payload.
 
     Retransmitted bytes are the tool's number of segments times the size of a full one.

@@ -54,10 +54,10 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
 
     print_notes(analyse(folder))
     valid = {cell.name for cell in folder.manifest().cells if cell.valid}
-    figures = read_table(folder, "metrics")
-    figures = figures[(figures["metric"] == str(reference)) & figures["cell"].isin(list(valid))]
-    figures = figures[figures["value"].notna()]
-    rows = _advice_text(figures, relative=relative, least=least)
+    values = read_table(folder, "metrics")
+    values = values[(values["metric"] == str(reference)) & values["cell"].isin(list(valid))]
+    values = values[values["value"].notna()]
+    rows = _advice_text(values, relative=relative, least=least)
     if not rows:
         raise UserError(
             f"{folder.path} has no cell with two valid repetitions of {reference}",
@@ -74,12 +74,12 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
         )
 
 
-def _advice_text(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict[str, Any]]:
+def _advice_text(metric_values: pd.DataFrame, *, relative: bool, least: float) -> list[dict[str, Any]]:
     from qoslab.analysis.statistics import required_repetitions
 
     rows: list[dict[str, Any]] = []
-    names = figures["cell"].str.rsplit("/", n=1).str[0]
-    for name, values in figures.groupby(names, sort=False)["value"]:
+    names = metric_values["cell"].str.rsplit("/", n=1).str[0]
+    for name, values in metric_values.groupby(names, sort=False)["value"]:
         if len(values) < 2:
             continue
         median = float(values.median())

@@ -11,7 +11,7 @@ from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
-from qoslab.model.run_figures import NEGLIGIBLE
+from qoslab.model.run_values import NEGLIGIBLE
 from qoslab.model.units import Percent, QuantityError
 from qoslab.system.printing import echo
 from qoslab.system.shipped import find_checkout

@@ -17,7 +17,7 @@ from qoslab.errors import ExitStatus
 from qoslab.system.printing import echo, printable
 
 if TYPE_CHECKING:
-    from qoslab.analysis.lab_comparison import LabComparison, LabFigure
+    from qoslab.analysis.lab_comparison import LabComparison, LabValue
     from qoslab.model.metrics import Unit
     from qoslab.report.lab_comparison import LabComparisonPage
     from qoslab.report.matching_runs import MatchingRuns
@@ -31,7 +31,7 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
 
     The status is `OUTSIDE` if labs contradict each other in a value with an expectation.
     """
-    from qoslab.analysis.lab_comparison import LabRun, compare_lab_runs, fidelity_table, figures_table
+    from qoslab.analysis.lab_comparison import LabRun, compare_lab_runs, fidelity_table, values_table
     from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.cli.result_table import print_notes
     from qoslab.report.html import lab_comparison_html
@@ -48,10 +48,10 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
     found = compare_lab_runs(laid)
     place = root / laid[0].manifest.experiment.name
     page = build_across(found, chosen.runs, chosen.passed, place)
-    figures, fidelity = figures_table(found), fidelity_table(found)
+    values, fidelity = values_table(found), fidelity_table(found)
     written = {
         "report": (place / "labs.html", lab_comparison_html(page)),
-        "figures": (place / "labs.csv", csv_text(figures)),
+        "figures": (place / "labs.csv", csv_text(values)),
         "fidelity": (place / "fidelity.csv", csv_text(fidelity)),
     }
     for file, content in written.values():
@@ -62,7 +62,7 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
             **{name: str(file) for name, (file, _) in written.items()},
             "passed": list(chosen.passed),
             "contrary": found.contradiction_count,
-            "rows": json.loads(figures.to_json(orient="records")),
+            "rows": json.loads(values.to_json(orient="records")),
             "by_metric": json.loads(fidelity.to_json(orient="records")),
         }
         echo(json.dumps(document, indent=2))
@@ -96,40 +96,40 @@ def _comparison_table(found: LabComparison) -> Table:
         "arm", "figure", "predicted", "published", *(run.lab for run in found.runs), "margin", "agreement"
     )
     arm = None
-    for figure in found.figures:
-        if not figure.expected:
+    for value in found.values:
+        if not value.expected:
             continue
-        if arm is not None and figure.arm != arm:
+        if arm is not None and value.arm != arm:
             table.add_section()
         predicted, published = (
-            "" if math.isnan(each) else format_value(each, figure.unit) for each in (figure.predicted, figure.published)
+            "" if math.isnan(each) else format_value(each, value.unit) for each in (value.predicted, value.published)
         )
-        agreed = [(each.lab, each.agreement) for each in figure.labs if each.agreement is not None]
+        agreed = [(each.lab, each.agreement) for each in value.labs if each.agreement is not None]
         words = [
             (f"{lab} " if len(found.runs) > 2 else "")
             + each.word
-            + (f", {text.signed_difference(each.difference, figure.unit)}" if each.difference else "")
+            + (f", {text.signed_difference(each.difference, value.unit)}" if each.difference else "")
             + (f", p = {each.p_value:.2g}" if not math.isnan(each.p_value) else "")
             for lab, each in agreed
         ]
-        margin = "" if figure.margin is None else f"{text.margin(figure.margin.value, figure.unit)}"
+        margin = "" if value.margin is None else f"{text.margin(value.margin.value, value.unit)}"
         worst = next((each.word for _, each in agreed if each.is_contradiction), agreed[0][1].word if agreed else "")
         _add(
             table,
             _STYLE[KINDS.get(worst, "informative")],
-            figure.arm if figure.arm != arm else "",
-            figure.metric + (f" ({figure.where})" if figure.where else ""),
-            predicted or figure.tolerance,
+            value.arm if value.arm != arm else "",
+            value.metric + (f" ({value.where})" if value.where else ""),
+            predicted or value.tolerance,
             published,
-            *(_measured_text(each, figure.unit) for each in figure.labs),
+            *(_measured_text(each, value.unit) for each in value.labs),
             margin,
             "; ".join(words) or "not in two labs",
         )
-        arm = figure.arm
+        arm = value.arm
     return table
 
 
-def _measured_text(each: LabFigure, unit: Unit) -> str:
+def _measured_text(each: LabValue, unit: Unit) -> str:
     from qoslab.model.metrics import format_value
 
     found = each.estimate

@@ -38,14 +38,14 @@ from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.lab_kinds import LabKind, find_kind
 from qoslab.plan import Plan
 from qoslab.platforms import router_names
-from qoslab.schema import published_figures
+from qoslab.schema import published_values
 from qoslab.schema.idle import idle_warnings
 from qoslab.system.printing import echo
 from qoslab.system.priority import processor_count
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome, Readings
-    from qoslab.model.comparison import PublishedFigure
+    from qoslab.model.comparison import PublishedValue
     from qoslab.model.experiment import Experiment, StoppingRule
     from qoslab.results import Cell, CellFiles, RunFolder
     from qoslab.run.background_analysis import Figures
@@ -197,7 +197,7 @@ def prepare_run(
     plan, kind, matrix = choice.plan(sweep), choice.kind, bool(sweep.parameters)
     side_by_side = _parallel_cells(jobs, scheduler, plan, kind)
     scheduler = scheduler or kind.scheduler(len(plan.cells))
-    analysis = RunAnalysis(plan.experiment, published_figures(file, sweep.experiment), plan.lab)
+    analysis = RunAnalysis(plan.experiment, published_values(file, sweep.experiment), plan.lab)
     request = RunRequest(
         file,
         plan,
@@ -244,7 +244,7 @@ def _serve_viewers(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[
 class RunAnalysis:
     """Analysis of finished cells while other cells run."""
 
-    def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...], lab: str) -> None:
+    def __init__(self, experiment: Experiment, published: tuple[PublishedValue, ...], lab: str) -> None:
         self._experiment = experiment
         self._lab = lab
         self._cells: list[CellFiles] = []
@@ -268,7 +268,7 @@ class RunAnalysis:
         return self._take
 
     def _take(self, cell: Cell) -> Figures:
-        from qoslab.analysis.run_analysis import preliminary_figures
+        from qoslab.analysis.run_analysis import preliminary_values
 
         assert self.readings is not None
         self._cells.append(cell.files())
@@ -277,7 +277,7 @@ class RunAnalysis:
         began = time.monotonic()
         if began - self._shown_at < VALUES_INTERVAL_S:
             return ()
-        found = preliminary_figures(self._experiment, self.published, self.readings, self._cells, self._lab)
+        found = preliminary_values(self._experiment, self.published, self.readings, self._cells, self._lab)
         self._shown_at = time.monotonic()
         self._shown_at += MIN_VALUES_INTERVAL_RATIO * (self._shown_at - began)
         return found

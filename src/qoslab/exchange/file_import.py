@@ -157,7 +157,7 @@ def _imported_arm(place: int, file: Path, each: ForeignResults, made: dict[str, 
         # With one traffic entry, the metrics with its name have the same values.
         found = found[~found["metric"].str.contains("(", regex=False)]
     notes = tuple(
-        (str(row["metric"]), text.figure(float(row["value"]), row["unit"])) for row in found.to_dict("records")
+        (str(row["metric"]), text.value_text(float(row["value"]), row["unit"])) for row in found.to_dict("records")
     )
     graphs = [*_throughput_graph(place, mine), *_frame_graph(place, each), *_delay_graphs(place, each)]
     return ImportedArm(

@@ -13,13 +13,13 @@ from qoslab.analysis.result_files import to_json
 from qoslab.lab_kinds import LABS
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts
-from qoslab.model.run_figures import Key, RunFigure
+from qoslab.model.run_values import Key, RunValue
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellSummary, tables
 from qoslab.results.baselines import Baseline, otherwise
 from qoslab.run.provenance import configuration_digest
 from qoslab.run.task import make_task
-from qoslab.schema import load_sweep, published_figures
+from qoslab.schema import load_sweep, published_values
 
 
 def find_outdated(baseline: Baseline, file: Path) -> Iterator[str]:
@@ -52,7 +52,7 @@ def update_remarks(baseline: Baseline, file: Path) -> Baseline:
         return baseline
     _, _, expected = _current_state(file, file.read_bytes(), baseline.manifest.lab)
 
-    def present(row: RunFigure) -> RunFigure:
+    def present(row: RunValue) -> RunValue:
         now = expected.get(row.key)
         same = now is not None and (now.tolerance, now.reproduction) == (row.tolerance, row.reproduction)
         return replace(row, explanation=now.explanation) if now is not None and same else row
@@ -63,7 +63,7 @@ def update_remarks(baseline: Baseline, file: Path) -> Baseline:
 @lru_cache(maxsize=64)
 def _current_state(
     file: Path, _content: bytes, lab: str
-) -> tuple[Experiment, Mapping[str, str], Mapping[Key, RunFigure]]:
+) -> tuple[Experiment, Mapping[str, str], Mapping[Key, RunValue]]:
     """Return the experiment, the digests of its configurations as in a manifest, and its expectations."""
     plan = make_plan(load_sweep(file, {}, LABS[lab].check), Options(lab=lab))
     configurations: dict[str, str] = {}
@@ -76,11 +76,11 @@ def _current_state(
         }
         texts = as_texts(dict(task.identity.parameters))
         cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
-    judged = judge(plan.experiment, published_figures(file, plan.experiment), tables.frame("metrics", []), cells, lab)
-    rows = map(RunFigure.from_row, json.loads(to_json(judged.comparison)))
-    averages = map(RunFigure.from_average_row, json.loads(judged.averages.to_json(orient="records")))
+    judged = judge(plan.experiment, published_values(file, plan.experiment), tables.frame("metrics", []), cells, lab)
+    rows = map(RunValue.from_row, json.loads(to_json(judged.comparison)))
+    averages = map(RunValue.from_average_row, json.loads(judged.averages.to_json(orient="records")))
     return plan.experiment, configurations, _expected_rows([*rows, *averages])
 
 
-def _expected_rows(rows: Iterable[RunFigure]) -> dict[Key, RunFigure]:
+def _expected_rows(rows: Iterable[RunValue]) -> dict[Key, RunValue]:
     return {row.key: row for row in rows if row.tolerance}

@@ -10,7 +10,7 @@ from typing import cast
 
 from qoslab.generate.outdated import find_outdated, update_remarks
 from qoslab.model.metrics import Unit, format_value
-from qoslab.model.run_figures import Key, RunFigure
+from qoslab.model.run_values import Key, RunValue
 from qoslab.results.baselines import Baseline, experiment_baselines
 
 WIDTH = 120
@@ -48,7 +48,7 @@ def _experiment_section(name: str, baselines: Mapping[str, Baseline], file: Path
     yield "|---" * (3 + len(baselines)) + "|"
     by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in baselines.items()}
     shown = [row for baseline in baselines.values() for row in baseline.rows if _is_shown(row)]
-    first: dict[Key, RunFigure] = {}
+    first: dict[Key, RunValue] = {}
     for row in shown:
         first.setdefault(row.key, row)
     for key, row in first.items():
@@ -73,7 +73,7 @@ def _score_lines(baselines: Mapping[str, Baseline]) -> Iterator[str]:
         yield f"| {title} | {metric} | {' | '.join(counts)} |"
 
 
-def _remark_lines(rows: Iterable[RunFigure]) -> Iterator[str]:
+def _remark_lines(rows: Iterable[RunValue]) -> Iterator[str]:
     """Yield the explanations of values that are not reproduced, and the parts of the model that were fitted to them."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -85,7 +85,7 @@ def _remark_lines(rows: Iterable[RunFigure]) -> Iterator[str]:
         yield from textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _remark_text(row: RunFigure) -> str:
+def _remark_text(row: RunValue) -> str:
     if row.reproduction == _NOT_REPRODUCED:
         return _NOT_REPRODUCED
     # Without a published value, the explanation of an expectation describes the fitted part.
@@ -93,7 +93,7 @@ def _remark_text(row: RunFigure) -> str:
     return _FITTED if row.reproduction == _FITTED or unpublished else ""
 
 
-def _is_shown(row: RunFigure) -> bool:
+def _is_shown(row: RunValue) -> bool:
     return row.verdict != _INFORMATIVE or row.published is not None
 
 
@@ -108,11 +108,11 @@ def _run(baseline: Baseline) -> str:
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
 
 
-def _row_place(row: RunFigure) -> str:
+def _row_place(row: RunValue) -> str:
     return f"{row.arm} ({row.where})" if row.where else row.arm
 
 
-def _row_line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
+def _row_line(row: RunValue, measured: Sequence[RunValue | None]) -> str:
     predicted = _value_text(row.predicted, row) or row.tolerance
     published = _value_text(row.published, row)
     if published and (kind := _remark_text(row)):
@@ -122,7 +122,7 @@ def _row_line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _measured_text(row: RunFigure | None) -> str:
+def _measured_text(row: RunValue | None) -> str:
     if row is None:
         return ""
     text = _value_text(row.measured, row) or "not measured"
@@ -132,5 +132,5 @@ def _measured_text(row: RunFigure | None) -> str:
     return text if row.verdict in (_WITHIN, _LOOSE, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 
-def _value_text(value: float | None, row: RunFigure) -> str:
+def _value_text(value: float | None, row: RunValue) -> str:
     return "" if value is None else format_value(value, cast(Unit, row.unit))

@@ -35,7 +35,7 @@ def parse_rate_limit(text: str) -> Values:
         elif not lines:
             continue
         elif match := _PARAMS.fullmatch(line) or _BURST.fullmatch(line):
-            lines[-1] |= {name: int(figure) for name, figure in match.groupdict().items()}
+            lines[-1] |= {name: int(value) for name, value in match.groupdict().items()}
         elif match := _COUNTER_LINE.fullmatch(line):
             counted = {"packets": int(match["packets"]), "bytes": int(match["bytes"]), "action": match["action"]}
             lines[-1][match["what"]] = counted

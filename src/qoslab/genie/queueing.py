@@ -79,18 +79,18 @@ def parse_queue(text: str, interface: str) -> Values:
 def _parse_conversations(text: str) -> dict[int, Values]:
     """Return the conversations by number, with their next packets."""
     result: dict[int, Values] = {}
-    figures: Values = {}
+    values: Values = {}
     now: Values = {}
     for raw in text.splitlines():
         line = raw.strip()
         if match := _CONVERSATION.fullmatch(line):
-            figures = _parse_numbers(match)
+            values = _parse_numbers(match)
             continue
         for pattern in _HEAD:
             if match := pattern.fullmatch(line):
                 fields = {name: value for name, value in match.groupdict().items() if value is not None}
                 if "number" in fields:
-                    now = result.setdefault(int(fields.pop("number")), dict(figures))
+                    now = result.setdefault(int(fields.pop("number")), dict(values))
                 now |= {name: int(value) if value.isdecimal() else value for name, value in fields.items()}
     return result
 

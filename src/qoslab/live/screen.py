@@ -55,7 +55,7 @@ def render_screen(run: WatchedRun, console: Console, *, whole: bool = False) -> 
     doing = [f"{name}: {each.step}" for name, each in run.doing.items()][:MAX_CELLS]
     top += [Text(printable(line), style="dim") for line in doing]
     notes = [Text(printable(note), style="dim") for note in list(run.notes)[-4:]]
-    head, figures, foot, *cells = (
+    head, values, foot, *cells = (
         [line for part in parts for line in part.wrap(console, console.width, overflow="fold")]
         for parts in (
             top,
@@ -67,15 +67,15 @@ def render_screen(run: WatchedRun, console: Console, *, whole: bool = False) -> 
     if not whole:
         # One line may report omitted cells.
         room = console.height - len(head) - len(foot) - 1
-        cells = cells[: max(room // MIN_LINES - bool(figures), 1)]
-        figures = _fitting_lines(figures, max(room // (1 + len(cells)), room - sum(map(len, cells))))
-        room -= len(figures)
+        cells = cells[: max(room // MIN_LINES - bool(values), 1)]
+        values = _fitting_lines(values, max(room // (1 + len(cells)), room - sum(map(len, cells))))
+        room -= len(values)
         for number, lines_of_cell in enumerate(cells):
             cells[number] = _fitting_lines(lines_of_cell, room // (len(cells) - number))
             room -= len(cells[number])
     if hidden := len(run.shown_cells()) - len(cells):
         foot.insert(0, Text(f"cells that are not shown: {hidden}", style="dim"))
-    return Group(*head, *figures, *itertools.chain(*cells), *foot)
+    return Group(*head, *values, *itertools.chain(*cells), *foot)
 
 
 def _fitting_lines(found: list[Text], room: int) -> list[Text]:

@@ -84,17 +84,17 @@ class Average(Frozen):
         least = self.least
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 
-    def figure(self, bound: Bound | None) -> float | None:
+    def in_unit(self, bound: Bound | None) -> float | None:
         """Return a bound or the published value in `unit`. Raise `QuantityError` if its kind does not fit."""
         return None if bound is None else as_float(bound, self.unit)
 
     def is_within_bounds(self, average: float, lowest: float, highest: float) -> bool | None:
         """Return whether the values are within the bounds; None if there is no bound."""
         checks = [
-            (self.figure(self.at_least), average, 1),
-            (self.figure(self.at_most), average, -1),
-            (self.figure(self.worst_at_least), lowest, 1),
-            (self.figure(self.worst_at_most), highest, -1),
+            (self.in_unit(self.at_least), average, 1),
+            (self.in_unit(self.at_most), average, -1),
+            (self.in_unit(self.worst_at_least), lowest, 1),
+            (self.in_unit(self.worst_at_most), highest, -1),
         ]
         asked = [(bound, found, sign) for bound, found, sign in checks if bound is not None]
         return all((found - bound) * sign >= 0 for bound, found, sign in asked) if asked else None
@@ -153,7 +153,7 @@ class Pair(Frozen):
         return first, second
 
 
-class FigureColumn(Frozen):
+class ValueColumn(Frozen):
     """Column of a table: values of one arm."""
 
     title: str
@@ -164,7 +164,7 @@ class FigureColumn(Frozen):
     """Metrics shown in one field, separated by slashes, such as 9/11/13."""
 
 
-class FigureTable(Frozen):
+class ValueTable(Frozen):
     """Published and measured values, arranged as in the publication: a row for each value of a parameter."""
 
     title: str
@@ -175,7 +175,7 @@ class FigureTable(Frozen):
     """Values, one row each."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
     """Other parameters of all cells, in the order of the matrix before `by`."""
-    columns: tuple[FigureColumn, ...] = Field(min_length=1)
+    columns: tuple[ValueColumn, ...] = Field(min_length=1)
     """Columns, from left to right."""
 
     def selection(self, value: Scalar) -> str:
@@ -201,7 +201,7 @@ class Comparison(Frozen):
     """Averages over some cells of a sweep, next to published ones."""
     pairs: tuple[Pair, ...] = ()
     """Comparisons of two values of a parameter, cell by cell."""
-    tables: tuple[FigureTable, ...] = ()
+    tables: tuple[ValueTable, ...] = ()
     """Tables for the report, arranged as in the publication."""
 
 
@@ -261,16 +261,16 @@ class Note(Frozen):
     """Table after the text."""
 
     @property
-    def text_figures(self) -> tuple[NoteFigure, ...]:
+    def text_values(self) -> tuple[NoteValue, ...]:
         """Every value in the text."""
-        return NoteFigure.in_text(self.text)
+        return NoteValue.in_text(self.text)
 
     @property
-    def figures(self) -> tuple[NoteFigure, ...]:
+    def values(self) -> tuple[NoteValue, ...]:
         """Every value that the note shows."""
-        named = [*self.text_figures]
+        named = [*self.text_values]
         if self.table is not None:
-            named += [NoteFigure(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
+            named += [NoteValue(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
         return tuple(dict.fromkeys(named))
 
 
@@ -290,17 +290,17 @@ class Answer(Frozen):
         return (self.bars,) if isinstance(self.bars, str) else self.bars
 
     @property
-    def figures(self) -> tuple[NoteFigure, ...]:
+    def values(self) -> tuple[NoteValue, ...]:
         """Every value that its text shows."""
-        return NoteFigure.in_text(self.text)
+        return NoteValue.in_text(self.text)
 
 
-NOTE_FIGURE = re.compile(r"\{(?P<arm>[^\s{}]+) +(?P<what>[^\s{}][^{}]*)\}")
+NOTE_VALUE = re.compile(r"\{(?P<arm>[^\s{}]+) +(?P<what>[^\s{}][^{}]*)\}")
 """A value in the text of a note: an arm, a metric, and optionally `where` and parameters. The match is unambiguous."""
 
 
 @dataclass(frozen=True)
-class NoteFigure:
+class NoteValue:
     """A value that a note shows."""
 
     arm: str
@@ -309,13 +309,13 @@ class NoteFigure:
     """Names and values of parameters as written: the selected cells; all of the arm if empty."""
 
     @classmethod
-    def in_text(cls, text: str) -> tuple[NoteFigure, ...]:
+    def in_text(cls, text: str) -> tuple[NoteValue, ...]:
         """Return each value of a text once."""
-        return tuple(dict.fromkeys(map(cls.from_match, NOTE_FIGURE.finditer(text))))
+        return tuple(dict.fromkeys(map(cls.from_match, NOTE_VALUE.finditer(text))))
 
     @classmethod
-    def from_match(cls, match: re.Match[str]) -> NoteFigure:
-        """Parse a match of `NOTE_FIGURE`: `{cost interface.drops where policer = large, connections = 5}`."""
+    def from_match(cls, match: re.Match[str]) -> NoteValue:
+        """Parse a match of `NOTE_VALUE`: `{cost interface.drops where policer = large, connections = 5}`."""
         metric, _, where = match["what"].partition(" where ")
         pairs = (part.partition("=") for part in where.split(",") if part.strip())
         return cls(match["arm"], metric.strip(), tuple((name.strip(), value.strip()) for name, _, value in pairs))
@@ -329,7 +329,7 @@ text of the same author; not published, but measured for this project by other m
 
 
 @dataclass(frozen=True)
-class PublishedFigure:
+class PublishedValue:
     """One row of a published table."""
 
     arm: str

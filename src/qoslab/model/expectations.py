@@ -66,7 +66,7 @@ FORMS = ("between", "at_least", "at_most", "equals", "within")
 """Keys of an expectation that bound the value; exactly one of them is given."""
 LOOSE_FACTOR = 3.0
 """Ratio of the upper to the lower bound above which a bound is loose: a value within it proves little."""
-FIGURES = ("predicted", *FORMS, "possible")
+BOUND_KEYS = ("predicted", *FORMS, "possible")
 """Keys of an expectation that may hold expressions."""
 
 
@@ -128,7 +128,7 @@ class Expectation(Frozen):
         """The unit of the metric, or `ratio` of two arms. Raise `KeyError` for an unknown metric."""
         return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
 
-    def figure(self, bound: Predicted | None) -> float | None:
+    def in_unit(self, bound: Predicted | None) -> float | None:
         """Convert a bound to `unit`. Raise `QuantityError` if its kind does not fit, `ExpressionError` for an
         expression that is not `resolved`.
         """
@@ -139,14 +139,14 @@ class Expectation(Frozen):
     @property
     def prediction(self) -> float | None:
         """`predicted` in `unit`, else the value of `equals`."""
-        return self.figure(self.predicted if self.predicted is not None else self.equals)
+        return self.in_unit(self.predicted if self.predicted is not None else self.equals)
 
     @property
     def margin(self) -> float | None:
         """`within` in `unit`. Raise `QuantityError` if its kind does not fit."""
         if isinstance(self.within, Percent) and self.unit != "fraction":
             return None if self.prediction is None else self.prediction * self.within.fraction
-        return self.figure(self.within)
+        return self.in_unit(self.within)
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
@@ -154,12 +154,12 @@ class Expectation(Frozen):
         fit.
         """
         if self.between is not None:
-            return self.figure(self.between[0]), self.figure(self.between[1])
+            return self.in_unit(self.between[0]), self.in_unit(self.between[1])
         if self.equals is not None:
-            return self.figure(self.equals), self.figure(self.equals)
+            return self.in_unit(self.equals), self.in_unit(self.equals)
         if self.prediction is not None and self.margin is not None:
             return self.prediction - self.margin, self.prediction + self.margin
-        return self.figure(self.at_least), self.figure(self.at_most)
+        return self.in_unit(self.at_least), self.in_unit(self.at_most)
 
     def is_within_bounds(self, measured: float, *, uncertain: float = 0.0) -> bool:
         """Return whether a value in `unit` is within the bounds. A value that is known to ± `uncertain` is within if
@@ -190,7 +190,7 @@ class Expectation(Frozen):
         """Return whether a value in `unit` is physically possible."""
         if self.possible is None:
             return True
-        least, greatest = (self.figure(each) for each in self.possible)
+        least, greatest = (self.in_unit(each) for each in self.possible)
         return (least is None or measured >= least) and (greatest is None or measured <= greatest)
 
     @property
@@ -208,7 +208,7 @@ class Expectation(Frozen):
 
     def formulas(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield every expression with its path: a key, or a key and 0 or 1."""
-        for key in FIGURES:
+        for key in BOUND_KEYS:
             value = getattr(self, key)
             for place, each in enumerate(value) if isinstance(value, tuple) else ((None, value),):
                 if isinstance(each, str):
@@ -219,12 +219,12 @@ class Expectation(Frozen):
         value.
         """
 
-        def figures(value: Any) -> Any:
+        def resolve(value: Any) -> Any:
             if isinstance(value, tuple):
-                return tuple(figures(each) for each in value)
-            return parse_formula(value).figure(values) if isinstance(value, str) else value
+                return tuple(resolve(each) for each in value)
+            return parse_formula(value).rounded_value(values) if isinstance(value, str) else value
 
-        return self.model_copy(update={key: figures(getattr(self, key)) for key in FIGURES})
+        return self.model_copy(update={key: resolve(getattr(self, key)) for key in BOUND_KEYS})
 
 
 Quantities = Mapping[str, Predicted]
@@ -235,7 +235,7 @@ def evaluate_quantities(quantities: Quantities, parameters: Mapping[str, Value])
     """Return the parameters and the quantities by name. Raise `ExpressionError` if one has no value."""
     known = dict(parameters)
     for name, value in quantities.items():
-        known[name] = parse_formula(value).figure(known) if isinstance(value, str) else value
+        known[name] = parse_formula(value).rounded_value(known) if isinstance(value, str) else value
     return known
 
 

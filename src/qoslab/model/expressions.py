@@ -148,7 +148,7 @@ class Expression:
         except (ExpressionError, QuantityError) as error:
             raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
 
-    def figure(self, values: Mapping[str, Value]) -> Value:
+    def rounded_value(self, values: Mapping[str, Value]) -> Value:
         """Return the value, with a quantity rounded to a whole number of base units, and at least zero. Raise
         `ExpressionError` as `evaluate` does.
 

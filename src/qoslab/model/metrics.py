@@ -1,7 +1,8 @@
-"""The figures that a run yields for each arm: their names, units and meaning.
+"""Metrics: names, units and meaning of the values that a run yields for each arm.
 
 `analysis` computes them, experiment files expect and published tables list them, all under these names. A name may be
-followed by a selector in parentheses, which says of what the figure is: `goodput.sum(transfer)`, `class.passed(VOICE)`.
+followed by a selector in parentheses, which selects a part of the experiment: `goodput.sum(transfer)`,
+`class.passed(VOICE)`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Unit = Literal["b/s", "B", "bit", "ms", "packets", "count", "fraction", "ratio", "index", "flag"]
 Bound = Rate | Size | Duration | Percent | int | float
-"""A figure as an experiment file writes it."""
+"""A value as an experiment file writes it."""
 
 QUANTITY_BY_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
     "b/s": Rate,
@@ -28,7 +29,7 @@ QUANTITY_BY_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
     "ms": Duration,
     "fraction": Percent,
 }
-"""Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
+"""Units that experiment files write as a quantity; the values of all other units are plain numbers."""
 
 
 Selector = Literal["traffic", "host", "class", "interface", "queue", "probe", "captures"]
@@ -65,7 +66,7 @@ SELECTOR_BY_TABLE: dict[TableName, Selector] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of an arm, a float in `unit`."""
+    """One value of an arm, a float in `unit`."""
 
     name: str
     unit: Unit
@@ -73,7 +74,7 @@ class Metric:
     selector: Selector
     """Kind of the selector; without a selector the value covers all flows or classes."""
     depends_on_one_packet: bool = field(default=False, kw_only=True)
-    """True if a single packet decides it, as the longest of all delays: such a figure tolerates no late packet."""
+    """True if a single packet decides it, such as the longest delay: the value tolerates no late packet."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ class CounterTrigger:
     """One of `COUNTERS`."""
     quantity: Size | Duration
     written: str
-    """The quantity as the author wrote it: figures are found by their whole name."""
+    """The quantity as the author wrote it: values are found by their whole name."""
 
     @classmethod
     def parse(cls, text: str) -> CounterTrigger:
@@ -441,7 +442,7 @@ class SelectorError(ValueError):
 
 
 def as_float(bound: Bound, unit: Unit) -> float:
-    """The figure in `unit`; `QuantityError` if its kind does not fit the unit (a rate for packets, say)."""
+    """The value in `unit`. Raise `QuantityError` if its kind does not fit the unit, such as a rate for packets."""
     expected = QUANTITY_BY_UNIT.get(unit)
     if expected is not None and type(bound) is expected:
         match bound:

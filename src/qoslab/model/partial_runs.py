@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from qoslab.model.expressions import show_value
-from qoslab.model.run_figures import RunFigure
+from qoslab.model.run_values import RunValue
 
 PARTIAL = ("--arm", "--only")
 """Options that leave cells out of a run."""
 
 
-LeftOutTest = Callable[[RunFigure], bool]
+LeftOutTest = Callable[[RunValue], bool]
 """Function that returns True for a value that a run left out."""
 
 
@@ -33,7 +33,7 @@ def left_out_test(
     parameters, and averages, which would be over fewer cells.
     """
     if not partial_options(overrides):
-        return lambda figure: False
+        return lambda metric_value: False
     own: dict[str, set[frozenset[tuple[str, str]]]] = {}
     for arm, parameters in cells:
         # A text in the manifest is already formatted.
@@ -45,9 +45,11 @@ def left_out_test(
         wanted = [{(name, each) for each in values.split(" or ")} for name, values in pairs]
         return any(all(each & cell for each in wanted) for cell in own.get(arm, ()))
 
-    return lambda figure: bool(figure.subject) or not all(measured(arm, figure.where) for arm in figure.arm.split("/"))
+    return lambda metric_value: (
+        bool(metric_value.subject) or not all(measured(arm, metric_value.where) for arm in metric_value.arm.split("/"))
+    )
 
 
-def common_values(figures: Iterable[RunFigure], *runs: LeftOutTest) -> tuple[RunFigure, ...]:
+def common_values(values: Iterable[RunValue], *runs: LeftOutTest) -> tuple[RunValue, ...]:
     """Return the values that none of the runs left out."""
-    return tuple(each for each in figures if not any(lacks(each) for lacks in runs))
+    return tuple(each for each in values if not any(lacks(each) for lacks in runs))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.experiment import TCP_PROFILES, Experiment, Flow
 from qoslab.model.metrics import Reference
 
@@ -31,16 +31,16 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
             yield steps, f'found "{name}", expected a metric'
 
 
-def unknown_published_metrics(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
+def unknown_published_metrics(published: Iterable[PublishedValue]) -> Iterator[tuple[Steps, str]]:
     """Yield the metrics of published values that cannot be measured. A published value may lack a metric."""
-    for index, figure in enumerate(published):
-        if figure.metric and not _is_metric(figure.metric):
-            yield ("published", index, "metric"), f'found "{figure.metric}", expected a metric'
+    for index, value in enumerate(published):
+        if value.metric and not _is_metric(value.metric):
+            yield ("published", index, "metric"), f'found "{value.metric}", expected a metric'
 
 
-def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
+def references(experiment: Experiment, published: Iterable[PublishedValue]) -> list[Reference]:
     """Return every metric that an experiment and its published values name."""
-    names = [figure.metric for figure in published if figure.metric]
+    names = [value.metric for value in published if value.metric]
     names += [name for _, name in _named_metrics(experiment)]
     return [Reference.parse(name) for name in dict.fromkeys(names)]
 
@@ -50,10 +50,10 @@ def _named_metrics(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     for key in ("compare", "enough", "graphs", "notes"):
         yield from _referenced_metrics(getattr(experiment, key), (key,))
     for at, note in enumerate(experiment.notes):
-        yield from ((("notes", at, "text"), figure.metric) for figure in note.text_figures)
+        yield from ((("notes", at, "text"), value.metric) for value in note.text_values)
     if (answer := experiment.answer) is not None:
         yield from ((("answer", "bars"), name) for name in answer.bar_metrics)
-        yield from ((("answer", "text"), figure.metric) for figure in answer.figures)
+        yield from ((("answer", "text"), value.metric) for value in answer.values)
 
 
 def _unknown_nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:

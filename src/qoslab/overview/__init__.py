@@ -14,7 +14,7 @@ from typing import Any
 from qoslab.lab_kinds import LABS
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.partial_runs import LeftOutTest, common_values, left_out_test, partial_options
-from qoslab.model.run_figures import Key, RunFigure
+from qoslab.model.run_values import Key, RunValue
 from qoslab.schema.named_files import FileRefusedError, check_values, read_bytes
 
 RECORD_LIMIT = 100 * 2**20
@@ -40,7 +40,7 @@ class RunSummary:
     overrides: tuple[str, ...] = ()
     cells: int = 0
     invalid: int = 0
-    figures: tuple[RunFigure, ...] = field(default=(), repr=False)
+    values: tuple[RunValue, ...] = field(default=(), repr=False)
     """Values of its comparison, and its averages."""
     is_left_out: LeftOutTest = field(default=lambda figure: False, repr=False, compare=False)
     """Predicate for values that the run was not asked for, and another run has."""
@@ -57,25 +57,25 @@ class RunSummary:
         return file if file.exists() else None
 
     @property
-    def values_by_key(self) -> dict[Key, RunFigure]:
+    def values_by_key(self) -> dict[Key, RunValue]:
         """Values by key."""
-        return {figure.key: figure for figure in self.figures}
+        return {value.key: value for value in self.values}
 
-    def changed_values(self, before: RunSummary) -> list[RunFigure]:
+    def changed_values(self, before: RunSummary) -> list[RunValue]:
         """Return the values that have changed since a previous run, of those that both have."""
         old = before.values_by_key
-        asked = common_values(self.figures, self.is_left_out, before.is_left_out)
+        asked = common_values(self.values, self.is_left_out, before.is_left_out)
         return [each for each in asked if each.key in old and each.has_changed_from(old[each.key])]
 
-    def missing_values(self, other: RunSummary) -> list[RunFigure]:
+    def missing_values(self, other: RunSummary) -> list[RunValue]:
         """Return the values of another run that this run was asked for and does not have."""
         own = self.values_by_key
-        asked = common_values(other.figures, self.is_left_out, other.is_left_out)
+        asked = common_values(other.values, self.is_left_out, other.is_left_out)
         return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
         """Return the number of values with this verdict."""
-        return sum(figure.verdict == verdict for figure in self.figures)
+        return sum(value.verdict == verdict for value in self.values)
 
     @property
     def words(self) -> str:
@@ -158,6 +158,6 @@ def _summarise(
         cells=len(cells),
         # A cell that was not needed does not count as invalid.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
-        figures=(*map(RunFigure.from_row, rows), *map(RunFigure.from_average_row, averages)),
+        values=(*map(RunValue.from_row, rows), *map(RunValue.from_average_row, averages)),
         is_left_out=left_out_test(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
     )

@@ -67,9 +67,9 @@ def _cell_result(cell: CellSummary, outcome: Outcome, rows: Sequence[Mapping[Any
 
 def _result_text(row: Mapping[Any, Any], measured: float | None = None) -> str:
     value = row["measured"] if measured is None else measured
-    figure = "not measured" if value is None or math.isnan(value) else format_value(value, row["unit"])
+    metric_value = "not measured" if value is None or math.isnan(value) else format_value(value, row["unit"])
     why = f" ({row['missing']})" if row.get("missing") else ""
-    return f"{figure}{why}, expected {row['tolerance']}"
+    return f"{metric_value}{why}, expected {row['tolerance']}"
 
 
 def _selects(where: str, values: Mapping[str, Value]) -> bool:

@@ -83,7 +83,7 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
 
     @aetest.test  # type: ignore[untyped-decorator]
     def check_validity(self, cell: str, results: dict[str, CellResult]) -> None:
-        """Return whether its figures can be trusted."""
+        """Return whether its values can be trusted."""
         result = results[cell]
         if result.skip_reason:
             self.skipped(result.skip_reason, goto=["next_tc"])

@@ -78,7 +78,7 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
     about += "".join(f", {words}" for words in (row["each"], row["condition"]) if words)
 
     def shown(key: str) -> str:
-        return text.figure(_number(row[key]), unit)
+        return text.value_text(_number(row[key]), unit)
 
     def extreme(name: str) -> str:
         if math.isnan(_number(row[name])):
@@ -154,8 +154,8 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
         PairRow(
             text.bind_unit(row["cell"]),
             [words[row["winner"]]],
-            text.figure(row["first_value"], unit),
-            text.figure(row["second_value"], unit),
+            text.value_text(row["first_value"], unit),
+            text.value_text(row["second_value"], unit),
             _share(row["difference"]),
             (row["first_folder"], row["second_folder"]),
         )
@@ -168,7 +168,9 @@ def _score_row(value: str, pairs: pd.DataFrame, unit: Unit) -> PairRow:
     above, below = (average([[each] for each in pairs[name]]).value for name in ("first_value", "second_value"))
     counts = [str(count) for count in score(pairs)]
     share = above / below - 1 if below else math.nan
-    return PairRow(text.bind_unit(value), counts, text.figure(above, unit), text.figure(below, unit), _share(share))
+    return PairRow(
+        text.bind_unit(value), counts, text.value_text(above, unit), text.value_text(below, unit), _share(share)
+    )
 
 
 def _share(share: float) -> str:

@@ -18,7 +18,7 @@ from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECID
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.metrics import format_value
-from qoslab.model.run_figures import Key, RunFigure
+from qoslab.model.run_values import Key, RunValue
 from qoslab.overview import RunSummary
 from qoslab.report import text
 from qoslab.report.arms import Graph
@@ -98,7 +98,7 @@ def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file:
     for case in cases:
         named = {"classname": f"{name}.{case.arm}", "name": _ILLEGAL.sub("?", case.name), "time": "0"}
         element = ElementTree.SubElement(suite, "testcase", named)
-        places.append((element, _figure_line(case, lines)))
+        places.append((element, _value_line(case, lines)))
         if not case.met:
             message = _ILLEGAL.sub("?", f"{case.measured}, expected {case.tolerance}")
             ElementTree.SubElement(element, "failure", {"message": message}).text = _ILLEGAL.sub("?", case.reason)
@@ -146,7 +146,7 @@ def markdown(
         for there, word in ((now.missing_values(before), "gone"), (before.missing_values(now), "new")):
             parts += [_changes_sentence(there, word)] if there else []
         parts += [_table(moved, old)] if moved else []
-    rest = [each for each in now.figures if each.verdict != INFORMATIVE]
+    rest = [each for each in now.values if each.verdict != INFORMATIVE]
     if rest:
         parts.append(
             f"<details><summary>{len(rest)} values with an expectation</summary>\n\n{_table(rest, old)}\n\n</details>"
@@ -156,20 +156,20 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _changes_sentence(figures: list[RunFigure], word: str) -> str:
+def _changes_sentence(values: list[RunValue], word: str) -> str:
     """Return a sentence on removed or new values, with the first of them by name."""
-    count = "1 value is" if len(figures) == 1 else f"{len(figures)} values are"
-    more = f", and {len(figures) - _NAMED} more" if len(figures) > _NAMED else ""
-    return f"{count} {word}: {', '.join(_plain(each.place) for each in figures[:_NAMED])}{more}."
+    count = "1 value is" if len(values) == 1 else f"{len(values)} values are"
+    more = f", and {len(values) - _NAMED} more" if len(values) > _NAMED else ""
+    return f"{count} {word}: {', '.join(_plain(each.place) for each in values[:_NAMED])}{more}."
 
 
-def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
+def _table(values: list[RunValue], old: Mapping[Key, RunValue]) -> str:
     heads = ["Arm", "Metric", *(["Before"] if old else []), "Now", "Expected", "Verdict"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for each in figures:
+    for each in values:
         name = each.metric + (f" ({each.where})" if each.where else "")
-        past = [text.run_figure(old[each.key]) if each.key in old else text.NONE] if old else []
-        cells = [each.arm, name, *past, text.run_figure(each), each.tolerance, each.verdict]
+        past = [text.run_value_text(old[each.key]) if each.key in old else text.NONE] if old else []
+        cells = [each.arm, name, *past, text.run_value_text(each), each.tolerance, each.verdict]
         lines.append(f"| {' | '.join(map(_plain, cells))} |")
     return "\n".join(lines)
 
@@ -184,8 +184,8 @@ def picture(graph: Graph) -> str:
 
     Lines with a mean far above the lowest one are left out and named.
     """
-    figure = graph.figure
-    lines = [(str(each["name"]), [y for y in each["y"] if y is not None], each["x"]) for each in figure["data"]]
+    value = graph.figure
+    lines = [(str(each["name"]), [y for y in each["y"] if y is not None], each["x"]) for each in value["data"]]
     means = {name: sum(ys) / len(ys) for name, ys, _ in lines if ys}
     least = min((mean for mean in means.values() if mean > 0), default=0.0)
     drawn = [line for line in lines if line[0] in means and means[line[0]] <= LOG_RATIO * least][: len(_PALETTE)]
@@ -193,7 +193,7 @@ def picture(graph: Graph) -> str:
         return ""
     top = max(max(ys) for _, ys, _ in drawn) * 1.05
     start, end = min(min(xs) for *_, xs in drawn), max(max(xs) for *_, xs in drawn)
-    axis = figure["layout"]["xaxis"].get("title", {}).get("text", "")
+    axis = value["layout"]["xaxis"].get("title", {}).get("text", "")
     legend = [f"{colour}: {_plain(name)}" for (name, *_), (colour, _) in zip(drawn, _PALETTE, strict=False)]
     left = [
         f"{_plain(name)} (mean {mean:.4g} {graph.unit})" for name, mean in means.items() if mean > LOG_RATIO * least
@@ -241,12 +241,12 @@ def failure_annotations(outcome: Outcome, experiment_file: str) -> list[Note]:
     for each in expected(outcome):
         if not each.met:
             words = f"{each.name} is {each.measured}, expected {each.tolerance}"
-            found.append(Note(_figure_line(each, lines), f"{each.arm}: outside tolerance", words))
+            found.append(Note(_value_line(each, lines), f"{each.arm}: outside tolerance", words))
     return found
 
 
-def _figure_line(figure: Expected, lines: Mapping[tuple[str, str], int]) -> int:
-    return lines.get((figure.arm, figure.key), lines.get(("", ""), 1))
+def _value_line(value: Expected, lines: Mapping[tuple[str, str], int]) -> int:
+    return lines.get((value.arm, value.key), lines.get(("", ""), 1))
 
 
 def _lines(experiment_file: str) -> dict[tuple[str, str], int]:

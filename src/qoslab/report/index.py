@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from qoslab import __version__
 from qoslab.lab_kinds import LABS
-from qoslab.model.run_figures import NEGLIGIBLE
+from qoslab.model.run_values import NEGLIGIBLE
 from qoslab.overview import FINISHED, UNFINISHED, RunSummary
 from qoslab.report import text
 
@@ -169,23 +169,23 @@ def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Tr
     by_run = {run.folder: run.values_by_key for run in (*shown, *alike)}
     before = by_run[alike[1].folder] if len(alike) > 1 else {}
     trends = []
-    for key, figure in by_run[alike[0].folder].items():
-        moved = key in before and figure.has_changed_from(before[key])
-        if figure.verdict in ("informative", "loose bounds") and not moved:
+    for key, value in by_run[alike[0].folder].items():
+        moved = key in before and value.has_changed_from(before[key])
+        if value.verdict in ("informative", "loose bounds") and not moved:
             continue
         past = [each for run in reversed(alike) if (each := by_run[run.folder].get(key)) is not None]
         cells = [by_run[run.folder].get(key) for run in shown]
         trends.append(
             Trend(
-                name=f"{figure.arm}: {figure.metric}",
-                where=figure.where,
-                tolerance=text.bind_unit(figure.tolerance),
+                name=f"{value.arm}: {value.metric}",
+                where=value.where,
+                tolerance=text.bind_unit(value.tolerance),
                 cells=[
-                    (text.run_figure(each), each.verdict) if each is not None else (text.NONE, "") for each in cells
+                    (text.run_value_text(each), each.verdict) if each is not None else (text.NONE, "") for each in cells
                 ],
                 moved=moved,
                 spark=_spark([each.measured for each in past if each.measured is not None]),
-                words=f"{text.run_figure(past[0])} first, {text.run_figure(figure)} now, over {len(past)} runs",
+                words=f"{text.run_value_text(past[0])} first, {text.run_value_text(value)} now, over {len(past)} runs",
             )
         )
     return trends

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from qoslab import __version__
 from qoslab.analysis.equivalence import APART, DIFFERENT, EQUIVALENT, NEAR, OPEN, SAME, Agreement, Margin
-from qoslab.analysis.lab_comparison import ComparedValue, Fidelity, LabComparison, LabFigure, LabRun
+from qoslab.analysis.lab_comparison import ComparedValue, Fidelity, LabComparison, LabRun, LabValue
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.lab_kinds import LABS
 from qoslab.model.metrics import Reference, Unit
@@ -159,8 +159,8 @@ def build_across(
         against=found.runs[0].lab,
         runs=[_run(run, folder, place) for run, folder in zip(found.runs, folders, strict=True)],
         passed=list(passed),
-        groups=_groups([each for each in found.figures if each.expected], titles),
-        informative=_groups([each for each in found.figures if not each.expected], titles),
+        groups=_groups([each for each in found.values if each.expected], titles),
+        informative=_groups([each for each in found.values if not each.expected], titles),
         fidelity=[_fidelity(each) for each in found.fidelity if each.metric in found.expected_metrics],
         more_fidelity=[_fidelity(each) for each in found.fidelity if each.metric not in found.expected_metrics],
         meanings=MEANINGS,
@@ -186,10 +186,10 @@ def comparison_verdict(found: LabComparison) -> Verdict:
     if not found.contradiction_count:
         return Verdict("within", "✓", "No contradiction", sentence, [])
     details = [
-        f"{figure.arm}{f' ({figure.where})' if figure.where else ''}: {figure.metric}: "
-        f"{', '.join(f'{each.lab} {_figure(each, figure.unit)}' for each in figure.labs)}"
-        for figure in found.figures
-        if figure.expected and figure.is_contradiction
+        f"{value.arm}{f' ({value.where})' if value.where else ''}: {value.metric}: "
+        f"{', '.join(f'{each.lab} {_figure(each, value.unit)}' for each in value.labs)}"
+        for value in found.values
+        if value.expected and value.is_contradiction
     ]
     return Verdict("outside", "!", "Labs differ", sentence, details)
 
@@ -213,52 +213,52 @@ def _run(run: LabRun, folder: RunFolder, place: Path) -> LabComparisonRun:
     )
 
 
-def _groups(figures: Sequence[ComparedValue], titles: dict[str, str]) -> list[LabComparisonGroup]:
+def _groups(values: Sequence[ComparedValue], titles: dict[str, str]) -> list[LabComparisonGroup]:
     groups: dict[str, list[LabComparisonRow]] = {}
-    for figure in figures:
-        groups.setdefault(figure.arm, []).append(_row(figure))
+    for value in values:
+        groups.setdefault(value.arm, []).append(_row(value))
     return [
         LabComparisonGroup(" over ".join(titles.get(name, name) for name in arm.split("/")), rows)
         for arm, rows in groups.items()
     ]
 
 
-def _row(figure: ComparedValue) -> LabComparisonRow:
-    unit, margin = figure.unit, figure.margin
+def _row(value: ComparedValue) -> LabComparisonRow:
+    unit, margin = value.unit, value.margin
     return LabComparisonRow(
-        name=Reference.parse(figure.metric).description,
-        metric=figure.metric,
-        where=text.bind_unit(figure.where),
-        reason=figure.reason,
-        predicted=text.figure(figure.predicted, unit),
-        published=text.figure(figure.published, unit),
-        tolerance=text.bind_unit(figure.tolerance),
+        name=Reference.parse(value.metric).description,
+        metric=value.metric,
+        where=text.bind_unit(value.where),
+        reason=value.reason,
+        predicted=text.value_text(value.predicted, unit),
+        published=text.value_text(value.published, unit),
+        tolerance=text.bind_unit(value.tolerance),
         labs=[
             Measurement(
                 each.lab, _figure(each, unit), _interval(each, unit), each.verdict == OUTSIDE, each.estimate is not None
             )
-            for each in figure.labs
+            for each in value.labs
         ],
         margin="" if margin is None else text.margin(margin.value, unit),
         basis="" if margin is None else margin.basis,
         distances=[
             _distance(each.lab, each.agreement, margin, unit)
-            for each in figure.labs
+            for each in value.labs
             if each.agreement is not None and margin is not None
         ],
-        expected=figure.expected,
+        expected=value.expected,
     )
 
 
-def _figure(each: LabFigure, unit: Unit) -> str:
-    return "not measured" if each.estimate is None else text.figure(each.estimate.value, unit)
+def _figure(each: LabValue, unit: Unit) -> str:
+    return "not measured" if each.estimate is None else text.value_text(each.estimate.value, unit)
 
 
-def _interval(each: LabFigure, unit: Unit) -> str:
+def _interval(each: LabValue, unit: Unit) -> str:
     found = each.estimate
     if found is None or math.isnan(found.low):
         return ""
-    return f"{text.figure(found.low, unit)} to {text.figure(found.high, unit)}, {found.n} {found.over}"
+    return f"{text.value_text(found.low, unit)} to {text.value_text(found.high, unit)}, {found.n} {found.over}"
 
 
 def _distance(lab: str, agreed: Agreement, margin: Margin, unit: Unit) -> Distance:

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from qoslab.analysis.measured_figures import measured_figure
-from qoslab.model.comparison import NOTE_FIGURE, NoteFigure
+from qoslab.analysis.measured_values import measured_value
+from qoslab.model.comparison import NOTE_VALUE, NoteValue
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar
@@ -74,7 +74,7 @@ def values(metrics: pd.DataFrame, invalid: Collection[str]) -> Shown:
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
     def shown(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
-        return text.figure(measured_figure(metrics, arm, metric, where).value, Reference.parse(metric).metric.unit)
+        return text.value_text(measured_value(metrics, arm, metric, where).value, Reference.parse(metric).metric.unit)
 
     return shown
 
@@ -83,15 +83,15 @@ def fill_paragraphs(written: str, run: Collection[str], shown: Shown) -> list[st
     """Return the paragraphs of a text about arms that were run, with measured values."""
 
     def figure(match: re.Match[str]) -> str:
-        wanted = NoteFigure.from_match(match)
+        wanted = NoteValue.from_match(match)
         return shown(wanted.arm, wanted.metric, {name: as_scalar(value) for name, value in wanted.where})
 
     paragraphs = [
         " ".join(each.split())
         for each in written.strip().split("\n\n")
-        if each.strip() and set(run).issuperset(match["arm"] for match in NOTE_FIGURE.finditer(each))
+        if each.strip() and set(run).issuperset(match["arm"] for match in NOTE_VALUE.finditer(each))
     ]
-    return [NOTE_FIGURE.sub(figure, each) for each in paragraphs]
+    return [NOTE_VALUE.sub(figure, each) for each in paragraphs]
 
 
 def _combinations(cells: Iterable[CellSummary], arm: str, names: Sequence[str]) -> list[dict[str, Scalar]]:

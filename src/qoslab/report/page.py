@@ -16,7 +16,7 @@ from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import LOOSE, OUTSIDE, UNDECIDED, WITHIN
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.comparison import FigureColumn, FigureTable, PublishedFigure, Trace
+from qoslab.model.comparison import PublishedValue, Trace, ValueColumn, ValueTable
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import Scalar, matches
@@ -49,7 +49,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ValueRow:
     """A row of the table of values."""
 
     description: str
@@ -81,11 +81,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class FigureGroup:
+class ValueGroup:
     """Rows of one arm."""
 
     title: str
-    rows: list[Figure]
+    rows: list[ValueRow]
 
     @property
     def summary(self) -> str:
@@ -151,10 +151,10 @@ class Page:
     """Chart before all tables, if the answer has none."""
     predicted: bool
     """True if the model predicts any value; otherwise the column is left out."""
-    figures: list[FigureGroup]
+    figures: list[ValueGroup]
     reproduced: str
     """Sentence on reproduced and not reproduced published values; empty if there are none."""
-    unexpected: list[PublishedFigure]
+    unexpected: list[PublishedValue]
     """Published values without a measured equivalent or an expectation, with the reason."""
     published_tables: list[PublishedTable]
     averages: list[AverageRow]
@@ -229,7 +229,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         if answered and (answered.graphs or answered.bars)
         else headline_graph(experiment, drawn, found, sweep),
         predicted=bool(outcome.comparison["predicted"].notna().any()),
-        figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
+        figures=value_groups(outcome.comparison, manifest, outcome.untrusted),
         reproduced=reproduction_sentence(outcome.comparison),
         unexpected=[each for each in manifest.published if each.remark],
         published_tables=published_tables(outcome.comparison, experiment),
@@ -369,7 +369,7 @@ def _cells(where: str) -> str:
 def _measured_phrase(row: dict[Any, Any]) -> str:
     if math.isnan(row["measured"]):
         return f"not measured ({row['missing']})" if row["missing"] else "not measured"
-    return text.figure(row["measured"], row["unit"])
+    return text.value_text(row["measured"], row["unit"])
 
 
 def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[PublishedTable]:
@@ -381,15 +381,17 @@ def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[P
         return []
     known = {(row["arm"], row["where"], row["metric"]): row for row in comparison.to_dict("records")}
 
-    def figures(column: FigureColumn, selection: str, kind: str) -> str:
+    def column_text(column: ValueColumn, selection: str, kind: str) -> str:
         found = [known.get((column.arm, selection, metric), {}).get(kind, math.nan) for metric in column.metrics]
         return "/".join("–" if math.isnan(each) else f"{each:.4g}" for each in found)
 
-    def rows(table: FigureTable) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    def rows(table: ValueTable) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         for value in table.values:
             cells = table.selection(value)
             if any((each.arm, cells, metric) in known for each in table.columns for metric in each.metrics):
-                both = [[figures(each, cells, kind) for each in table.columns] for kind in ("published", "measured")]
+                both = [
+                    [column_text(each, cells, kind) for each in table.columns] for kind in ("published", "measured")
+                ]
                 yield str(value), list(zip(*both, strict=True))
 
     found = [
@@ -399,10 +401,10 @@ def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[P
     return [table for table in found if table.rows]
 
 
-def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:
+def value_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[ValueGroup]:
     """Return the comparison by arm. Values of `untrusted` arms are marked `not valid`."""
     experiment = manifest.experiment
-    sources = {(figure.arm, figure.metric, figure.selection): figure.origin for figure in manifest.published}
+    sources = {(value.arm, value.metric, value.selection): value.origin for value in manifest.published}
     groups = []
     for arm in dict.fromkeys(comparison["arm"]):
         doubtful = bool(set(untrusted).intersection(arm.split("/")))
@@ -410,15 +412,15 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
         for row in comparison[comparison["arm"] == arm].to_dict("records"):
             key = (row["arm"], row["metric"], row["where"])
             rows.append(
-                Figure(
+                ValueRow(
                     description=Reference.parse(row["metric"]).description,
                     metric=row["metric"],
                     where=row["where"],
                     reason=row["reason"],
-                    predicted=text.figure(row["predicted"], row["unit"]),
-                    published=text.figure(row["published"], row["unit"]),
+                    predicted=text.value_text(row["predicted"], row["unit"]),
+                    published=text.value_text(row["published"], row["unit"]),
                     source=sources.get(key, ""),
-                    measured=text.figure(row["measured"], row["unit"]),
+                    measured=text.value_text(row["measured"], row["unit"]),
                     interval=_interval(row),
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
                     tolerance=text.bind_unit(row["tolerance"]),
@@ -427,14 +429,14 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     explanation=row["explanation"],
                 )
             )
-        groups.append(FigureGroup(arm_title(experiment, arm), rows))
+        groups.append(ValueGroup(arm_title(experiment, arm), rows))
     return groups
 
 
 def _interval(row: dict[Any, Any]) -> str:
     parts = []
     if not math.isnan(row["low"]):
-        ends = f"{text.figure(row['low'], row['unit'])} to {text.figure(row['high'], row['unit'])}"
+        ends = f"{text.value_text(row['low'], row['unit'])} to {text.value_text(row['high'], row['unit'])}"
         parts.append(f"95 % interval {ends} over {row['n']} {row['over']}")
     if not math.isnan(row["effect"]):
         parts.append(f"{effect_size(row['effect'])} effect (Cliff's delta {row['effect']:.2f})")
@@ -471,7 +473,7 @@ def _trust(run: OpenRun, outcome: Outcome, top: Path) -> Trust:
         for traffic, sender in paced.items():
             times = (sender.late_p99_ms, sender.late_max_ms)
             shown = [text.NONE if each is None else text.lateness(each * 1e6) for each in times]
-            left_out = text.figure(sender.shortfall, "fraction")
+            left_out = text.value_text(sender.shortfall, "fraction")
             senders.append({"arm": name, "traffic": traffic, "cells": [left_out, *shown]})
         for point, capture in record.captures.items():
             captures.append(

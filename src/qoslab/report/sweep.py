@@ -162,14 +162,14 @@ def _sentence(words: str) -> str:
 
 
 def _value_with_interval(estimate: Estimate, unit: Unit) -> str:
-    figure = text.figure(estimate.value, unit)
-    return figure if math.isnan(estimate.low) else f"{figure} ({_ends(estimate, unit)})"
+    value = text.value_text(estimate.value, unit)
+    return value if math.isnan(estimate.low) else f"{value} ({_ends(estimate, unit)})"
 
 
 def _ends(estimate: Estimate, unit: Unit) -> str:
     if math.isnan(estimate.low):
         return ""
-    return f"{text.figure(estimate.low, unit)} to {text.figure(estimate.high, unit)}"
+    return f"{text.value_text(estimate.low, unit)} to {text.value_text(estimate.high, unit)}"
 
 
 def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str) -> Graph:
@@ -179,10 +179,10 @@ def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str)
         for name, points in sweep_points.curves(every, wanted.over).items()
     }
     title = f"{wanted.over}{_axis_unit_suffix(every, wanted.over)}"
-    figure, shown = charts.curve_graph(lines, title, unit, log=wanted.scale == "log")
+    value, shown = charts.curve_graph(lines, title, unit, log=wanted.scale == "log")
     best = {name: max(points, key=lambda point: point[1].value) for name, points in lines.items()}
     summary = "Highest: " + "; ".join(
-        f"{name} {text.figure(estimate.value, unit)} at {position:g}" for name, (position, estimate) in best.items()
+        f"{name} {text.value_text(estimate.value, unit)} at {position:g}" for name, (position, estimate) in best.items()
     )
     repeated = any(not math.isnan(estimate.low) for points in lines.values() for _, estimate in points)
     return Graph(
@@ -191,7 +191,7 @@ def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str)
         f"{summary}."
         + (" Bars are 95 % intervals over repetitions." if repeated else " One repetition each, so no intervals."),
         shown,
-        figure,
+        value,
     )
 
 
@@ -219,7 +219,7 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
             return HeatCell("", 0.0, "")
         short = _short(estimate.value, factor)
         note = "; ".join(filter(None, [_ends(estimate, unit), f"{estimate.n} measured"]))
-        return HeatCell(text.figure(estimate.value, unit), shades.get(short, 1.0), note, short)
+        return HeatCell(text.value_text(estimate.value, unit), shades.get(short, 1.0), note, short)
 
     rows = [
         ([str(value) for value in row], [cell(found.get((row, column))) for column in grid.columns])
@@ -257,7 +257,7 @@ def _short_unit(unit: Unit, greatest: float) -> tuple[float, str]:
 def _short(value: float, factor: float) -> str:
     """Format a value with three digits, or as a whole number from 1000 on."""
     if not math.isfinite(value):
-        return text.figure(value, "ratio")
+        return text.value_text(value, "ratio")
     scaled = value / factor
     return f"{scaled:.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}"
 
@@ -296,7 +296,7 @@ def _tables(
         yield (
             name,
             [
-                (str(value), text.figure(estimate.value, unit), _ends(estimate, unit), estimate.n)
+                (str(value), text.value_text(estimate.value, unit), _ends(estimate, unit), estimate.n)
                 for value, estimate in values
             ],
         )
@@ -306,4 +306,4 @@ def _listed_cell(captures: Captures, point: Point, unit: Unit, names: Sequence[s
     words = [point.arm] if several else []
     words += [f"{name} {value}" for name, value in point.parameters.items() if name in names]
     files = [(name, f"{each.place}/{file}") for each in point.cells for name, file in captures[each.name]().items()]
-    return Listed(text.figure(point.estimate.value, unit), ", ".join(words), point.cells[0].place, files)
+    return Listed(text.value_text(point.estimate.value, unit), ", ".join(words), point.cells[0].place, files)

@@ -10,13 +10,13 @@ from typing import cast, get_args
 
 from qoslab.model.metrics import Unit, format_prefixed, format_value
 from qoslab.model.partial_runs import partial_options
-from qoslab.model.run_figures import RunFigure
+from qoslab.model.run_values import RunValue
 
 NONE = "–"
 """Text in place of a missing value."""
 
 
-def figure(value: float, unit: Unit) -> str:
+def value_text(value: float, unit: Unit) -> str:
     """Format a measured or published value; `–` if it is missing."""
     if math.isnan(value):
         return NONE
@@ -53,7 +53,7 @@ def margin(value: float, unit: Unit) -> str:
     """Format the allowed or actual difference of two values."""
     if unit == "fraction":
         return f"{value * 100:.3g}\N{NO-BREAK SPACE}points"
-    return f"{value:.3g}" if unit == "flag" else figure(value, unit)
+    return f"{value:.3g}" if unit == "flag" else value_text(value, unit)
 
 
 def share(value: float) -> str:
@@ -68,13 +68,13 @@ def _signed_number(value: float, unit: str) -> str:
     return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") + unit.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def run_figure(figure_of_run: RunFigure) -> str:
+def run_value_text(figure_of_run: RunValue) -> str:
     """Format a value of a run, possibly of another version with an unknown unit."""
     measured, unit = figure_of_run.measured, figure_of_run.unit
     if measured is None:
         return NONE
     if unit in get_args(Unit):
-        return figure(measured, cast(Unit, unit))
+        return value_text(measured, cast(Unit, unit))
     return f"{measured:.4g} {unit}".strip()
 
 
@@ -85,7 +85,7 @@ def bind_unit(words: str) -> str:
 
 def rate(bps: float) -> str:
     """Format a rate in bits per second."""
-    return figure(float(bps), "b/s")
+    return value_text(float(bps), "b/s")
 
 
 def count(number: object) -> str:

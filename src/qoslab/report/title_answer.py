@@ -92,7 +92,7 @@ def _bars(experiment: Experiment, asked: Answer, comparison: pd.DataFrame) -> li
         ]
         left_out = "predicted" if not math.isnan(row["published"]) else "published"
         values = [
-            (kind, text.figure(row[kind], row["unit"]), 100 * row[kind] / greatest if greatest else 0.0)
+            (kind, text.value_text(row[kind], row["unit"]), 100 * row[kind] / greatest if greatest else 0.0)
             for kind in _KINDS
             if kind != left_out and not math.isnan(row[kind])
         ]

@@ -20,7 +20,7 @@ from qoslab.lab_kinds import lab_kind
 from qoslab.model.matrix import Scalar, matches, parameters_text
 from qoslab.model.partial_runs import partial_options
 from qoslab.report.arms import Graph
-from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
+from qoslab.report.page import Page, Verdict, build_page, value_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellFiles, Manifest, RunFolder, find_run, tables
 from qoslab.results.cell_files import observation_file
@@ -140,7 +140,7 @@ class RunView:
                 "verdict": row.verdict,
                 "reproduction": row.reproduction,
             }
-            for group in figure_groups(chosen, self.manifest, self.outcome.untrusted)
+            for group in value_groups(chosen, self.manifest, self.outcome.untrusted)
             for row in group.rows
         ]
         return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()

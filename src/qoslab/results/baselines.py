@@ -18,7 +18,7 @@ from typing import TypeVar
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.partial_runs import LeftOutTest, common_values, left_out_test
-from qoslab.model.run_figures import RunFigure, Score
+from qoslab.model.run_values import RunValue, Score
 from qoslab.results.file_access import replace
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest, Session
@@ -50,11 +50,11 @@ class Baseline:
     """A saved baseline, or a run to compare."""
 
     manifest: Manifest
-    rows: tuple[RunFigure, ...]
+    rows: tuple[RunValue, ...]
     """Rows of the run's comparison, and its averages."""
     scores: tuple[Score, ...] = ()
 
-    def requested_rows(self, other: Baseline) -> tuple[RunFigure, ...]:
+    def requested_rows(self, other: Baseline) -> tuple[RunValue, ...]:
         """Return the run's rows except those that it or the other one, a partial run, was not asked for."""
         return common_values(self.rows, self.left_out, other.left_out)
 
@@ -65,9 +65,9 @@ class Baseline:
         return left_out_test(self.manifest.overrides, cells)
 
 
-def read_comparison_rows(comparison: Path) -> tuple[RunFigure, ...]:
+def read_comparison_rows(comparison: Path) -> tuple[RunValue, ...]:
     """Return the rows of a `comparison.csv`. Raise `UserError` if it is missing or is another kind of file."""
-    return _table(comparison, RunFigure.from_row)
+    return _table(comparison, RunValue.from_row)
 
 
 def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row, ...]:
@@ -141,7 +141,7 @@ def read(folder: Path) -> Baseline:
     return Baseline(
         RunFolder(folder).manifest(),
         read_comparison_rows(folder / COMPARISON)
-        + (_table(averages, RunFigure.from_average_row) if averages.exists() else ()),
+        + (_table(averages, RunValue.from_average_row) if averages.exists() else ()),
         _table(scores, Score.from_row) if scores.exists() else (),
     )
 
@@ -167,7 +167,7 @@ def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: M
     yield from dict.fromkeys(f"configuration of {name.split('/')[-1]} in {name.split('/')[0]}" for name in other)
 
 
-def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:
+def changes(now: Sequence[RunValue], then: Sequence[RunValue], difference: float) -> Iterator[str]:
     """Yield the differences from a baseline, one sentence each, in the order of the rows.
 
     Differences are a different verdict, a new or missing row, a value that is measured in only one of the two runs, and
@@ -185,9 +185,9 @@ def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: flo
     yield from (f"{row.place}: is gone" for row in before.values())
 
 
-def _figures(row: RunFigure, old: RunFigure) -> str:
+def _figures(row: RunValue, old: RunValue) -> str:
     return f"{_measured_text(row)}, was {_measured_text(old)}"
 
 
-def _measured_text(row: RunFigure) -> str:
+def _measured_text(row: RunValue) -> str:
     return "not measured" if row.measured is None else f"{row.measured:.6g} {row.unit}"

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.experiment import Experiment, Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
@@ -589,7 +589,7 @@ class Manifest(Record):
     """The experiment as run, with overrides applied. If there is a matrix, with the values of each arm's first
     combination.
     """
-    published: tuple[PublishedFigure, ...] = ()
+    published: tuple[PublishedValue, ...] = ()
     """Values of the publication at the time of the run."""
     overrides: tuple[str, ...] = ()
     """`--set` and `--duration`, as typed."""

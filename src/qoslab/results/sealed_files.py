@@ -19,7 +19,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from qoslab.errors import DamageError, UserError
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import PublishedValue
 from qoslab.model.experiment import Experiment
 from qoslab.model.limits import quantities_above_limits
 from qoslab.model.reference_names import unknown_names, unknown_published_metrics
@@ -234,7 +234,7 @@ def _validate_record(kind: type[_R], label: str, text: bytes) -> _R:
         raise UserError(f"{label}: {message}", hint=hint) from error
 
 
-def check_experiment(label: str, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
+def check_experiment(label: str, experiment: Experiment, published: Iterable[PublishedValue] = ()) -> None:
     """Raise `UserError` for content that would have been refused in an experiment's file."""
     for steps, problem in (
         *quantities_above_limits(experiment),

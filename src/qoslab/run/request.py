@@ -13,7 +13,7 @@ from qoslab.plan import Plan
 
 if TYPE_CHECKING:
     # Slow to load, and not needed for a mere estimate.
-    from qoslab.model.comparison import PublishedFigure
+    from qoslab.model.comparison import PublishedValue
     from qoslab.results import Cell, RunFolder, RunOptions
     from qoslab.run.background_analysis import Begin
 
@@ -25,7 +25,7 @@ class RunRequest:
     file: Path
     """The experiment file."""
     plan: Plan
-    published: tuple[PublishedFigure, ...]
+    published: tuple[PublishedValue, ...]
     overrides: tuple[str, ...]
     """Overrides as typed, for the manifest."""
     runs: Path

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qoslab.schema.overrides import parse_set as parse_set
     from qoslab.schema.probe_lines import probe_configuration as probe_configuration
     from qoslab.schema.published import load_published as load_published
-    from qoslab.schema.published import published_figures as published_figures
+    from qoslab.schema.published import published_values as published_values
     from qoslab.schema.sweep import Check as Check
     from qoslab.schema.sweep import Sweep as Sweep
     from qoslab.schema.sweep import configuration_text as configuration_text
@@ -37,7 +37,7 @@ _MODULES = {
     "load_published": "published",
     "parse_set": "overrides",
     "probe_configuration": "probe_lines",
-    "published_figures": "published",
+    "published_values": "published",
     "render_configuration": "templates",
     "schema_text": "json_schema",
 }

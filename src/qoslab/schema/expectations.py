@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from qoslab.errors import Finding, did_you_mean, format_alternatives
 from qoslab.model.comparison import Comparison
 from qoslab.model.expectations import (
+    BOUND_KEYS,
     DURATION,
-    FIGURES,
     FORMS,
     Expectation,
     Quantities,
@@ -155,26 +155,26 @@ class ExpectationChecker:
                 return
         for inner, text in expectation.formulas():
             try:
-                parse_formula(text).figure(known)
+                parse_formula(text).rounded_value(known)
             except ExpressionError as error:
                 yield self.document.finding((*steps, *inner), error.message + words, error.hint)
                 return
         found = expectation.evaluate_for(known)
         good = True
-        for key in FIGURES:
+        for key in BOUND_KEYS:
             given = getattr(found, key)
             pair = isinstance(given, tuple)
-            for index, figure in enumerate(given if pair else (given,)):
+            for index, metric_value in enumerate(given if pair else (given,)):
                 try:
-                    if figure is not None and not (key == "within" and isinstance(figure, Percent)):
-                        found.figure(figure)
+                    if metric_value is not None and not (key == "within" and isinstance(metric_value, Percent)):
+                        found.in_unit(metric_value)
                 except QuantityError as error:
                     place: Steps = (*steps, key, index) if pair else (*steps, key)
                     yield self.document.finding(place, error.message + words, error.hint)
                     good = False
         for key in ("between", "possible") if good else ():
             ends = getattr(found, key)
-            least, greatest = map(found.figure, ends or (None, None))
+            least, greatest = map(found.in_unit, ends or (None, None))
             if least is not None and greatest is not None and least > greatest:
                 message = f"found {ends[0]} before {ends[1]}, expected the smaller first"
                 yield self.document.finding((*steps, key), message + words)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qoslab.errors import Finding
-from qoslab.model.expectations import FIGURES
+from qoslab.model.expectations import BOUND_KEYS
 from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, show_value
 from qoslab.model.units import Quantity
 from qoslab.schema.document import Document, Step, Steps
@@ -80,7 +80,7 @@ def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], lis
 def _is_comparison_value(steps: Steps) -> bool:
     """Return whether a value of the comparison is at this place: it is calculated for each cell, not filled in."""
     return steps[:2] == ("compare", "quantities") or (
-        steps[:2] == ("compare", "expectations") and steps[3:4] in {(key,) for key in FIGURES}
+        steps[:2] == ("compare", "expectations") and steps[3:4] in {(key,) for key in BOUND_KEYS}
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import ExperimentError, Finding, clip_text, did_you_mean, format_alternatives
-from qoslab.model.comparison import KINDS, PublishedFigure
+from qoslab.model.comparison import KINDS, PublishedValue
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
@@ -28,9 +28,9 @@ measurement; reason for the absence of an expectation; other comparisons of the 
 """
 
 
-def published_figures(
+def published_values(
     file: Path, experiment: Experiment, selectors: Selectors | None = None
-) -> tuple[PublishedFigure, ...]:
+) -> tuple[PublishedValue, ...]:
     """Return the published values that an experiment file names; empty if it names none. Raise `ExperimentError` if
     they are invalid.
 
@@ -48,7 +48,7 @@ def load_published(
     arms: Collection[str],
     selectors: Selectors | None = None,
     parameters: Collection[str] = (),
-) -> tuple[PublishedFigure, ...]:
+) -> tuple[PublishedValue, ...]:
     """Read and check a published table against the experiment. Raise `ExperimentError`, which lists all findings.
 
     Further columns are those of `FURTHER`, or named after parameters: their values select the cells of the published
@@ -75,7 +75,7 @@ def load_published(
 
 def _parse_values(
     lines: Any, file: str, arms: Collection[str], selectors: Selectors | None, parameters: Collection[str]
-) -> tuple[PublishedFigure, ...]:
+) -> tuple[PublishedValue, ...]:
     head: list[str] = next(lines, [])
     further, known = head[len(COLUMNS) :], {*FURTHER, *parameters}
     if tuple(head[: len(COLUMNS)]) != COLUMNS or len(set(further)) < len(further) or not {*further} <= known:
@@ -83,7 +83,7 @@ def _parse_values(
         also = f", then any of {', '.join((*FURTHER, *parameters))}"
         finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}{also}")
         raise ExperimentError(findings=[finding])
-    figures: list[PublishedFigure] = []
+    values: list[PublishedValue] = []
     findings: list[Finding] = []
     seen: dict[tuple[str, str, str], int] = {}
     for row in lines:
@@ -95,21 +95,21 @@ def _parse_values(
             findings.append(checked)
             continue
         if not checked.metric:
-            figures.append(checked)
+            values.append(checked)
             continue
         first = seen.setdefault((checked.arm, checked.metric, checked.selection), lines.line_num)
         if first != lines.line_num:
             found = f"found {checked.metric} of {checked.arm} a second time"
             findings.append(place.finding("metric", f"{found}, expected it once; the first is at {file}:{first}"))
-        figures.append(checked)
+        values.append(checked)
     if findings:
         raise ExperimentError(findings=findings)
-    return tuple(figures)
+    return tuple(values)
 
 
 def _parse_row(
     row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None, further: Sequence[str]
-) -> PublishedFigure | Finding:
+) -> PublishedValue | Finding:
     if len(row) != len(COLUMNS) + len(further):
         return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS) + len(further)}")
     arm, metric, unit, value, source, *rest = (cell.strip() for cell in row)
@@ -129,7 +129,7 @@ def _parse_row(
     if not metric:
         if not about.get("remark"):
             return place.finding("metric", "found no metric, expected one, or a remark that explains its absence")
-        return PublishedFigure(arm, "", unit, number, source, {}, resolution, **about)
+        return PublishedValue(arm, "", unit, number, source, {}, resolution, **about)
     checked = _parse_reference(arm, metric, unit, place, arms, selectors)
     if isinstance(checked, Finding):
         return checked
@@ -140,7 +140,7 @@ def _parse_row(
                 where[name] = as_scalar(text)
             except QuantityError as error:
                 return place.finding(name, error.message, error.hint)
-    return PublishedFigure(arm, str(checked), unit, number, source, where, resolution, **about)
+    return PublishedValue(arm, str(checked), unit, number, source, where, resolution, **about)
 
 
 def _parse_reference(

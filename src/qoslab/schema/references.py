@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from qoslab.errors import ExperimentError, Finding, did_you_mean, format_alternatives
 from qoslab.model.capture_filters import filter_text_problem
-from qoslab.model.comparison import Answer, Average, Comparison, MinimumParameter, NoteFigure, Pair
+from qoslab.model.comparison import Answer, Average, Comparison, MinimumParameter, NoteValue, Pair
 from qoslab.model.experiment import (
     MAX_TRIGGERS,
     TCP_PROFILES,
@@ -36,7 +36,7 @@ from qoslab.schema.memory import MAX_BYTES, bytes_in_flight
 from qoslab.schema.named_files import allowed_folders, normalise_path, path_refusal
 from qoslab.schema.observations import observation_problem, trigger_problem
 from qoslab.schema.probes import check_probes
-from qoslab.schema.published import published_figures
+from qoslab.schema.published import published_values
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
@@ -418,7 +418,7 @@ class _Checker:
             yield self.document.finding(("compare", "published"), f'found "{compare.published}", {outside}')
         elif path.is_file():
             try:
-                published_figures(self.file, self.experiment, self.selectors)
+                published_values(self.file, self.experiment, self.selectors)
             except ExperimentError as error:
                 yield from error.findings
         else:
@@ -472,7 +472,7 @@ class _Checker:
             return  # reported
         for key in ("published", "at_least", "at_most", "worst_at_least", "worst_at_most"):
             try:
-                average.figure(getattr(average, key))
+                average.in_unit(getattr(average, key))
             except QuantityError as error:
                 yield self.document.finding((*steps, key), error.message, error.hint)
 
@@ -611,9 +611,9 @@ class _Checker:
             for name in note.table.each if note.table else ():
                 for arm in rows:
                     yield from self.check_parameter((*steps, "table", "each"), name, arm)
-            for figure in note.figures:
-                in_table = note.table and figure.arm in rows and figure.metric in note.table.metrics
-                yield from self.check_text_value((*steps, "table" if in_table else "text"), figure, arms)
+            for value in note.values:
+                in_table = note.table and value.arm in rows and value.metric in note.table.metrics
+                yield from self.check_text_value((*steps, "table" if in_table else "text"), value, arms)
 
     def check_answer(self) -> Iterator[Finding]:
         """Check that arms, metrics and parameters exist."""
@@ -621,8 +621,8 @@ class _Checker:
         if answer is None:
             return
         arms = [arm.name for arm in self.experiment.arms]
-        for figure in answer.figures:
-            yield from self.check_text_value(("answer", "text"), figure, arms)
+        for value in answer.values:
+            yield from self.check_text_value(("answer", "text"), value, arms)
         for index, arm in enumerate(answer.streams):
             if arm not in arms:
                 yield self.unknown_name(("answer", "streams", index), arm, arms)
@@ -643,14 +643,14 @@ class _Checker:
                 message = f'found "{name}" in {unit}, expected metrics in {expected} like "{first}"'
                 yield self.document.finding(("answer", "bars"), message, "use metrics with the same unit for the bars")
 
-    def check_text_value(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
+    def check_text_value(self, steps: Steps, value: NoteValue, arms: Sequence[str]) -> Iterator[Finding]:
         """Check a value in a text: its arm, metric and parameters must exist."""
-        if figure.arm not in arms:
-            yield self.unknown_name(steps, figure.arm, arms)
+        if value.arm not in arms:
+            yield self.unknown_name(steps, value.arm, arms)
             return
-        yield from self.check_metric(steps, figure.metric, (figure.arm,))
-        for name, _ in figure.where:
-            yield from self.check_parameter(steps, name, figure.arm)
+        yield from self.check_metric(steps, value.metric, (value.arm,))
+        for name, _ in value.where:
+            yield from self.check_parameter(steps, name, value.arm)
 
     def check_metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
         """Check that a metric exists, and that its selector names a part of the arms."""

@@ -59,13 +59,13 @@ def _value_differences(device: Device, shown: Mapping[str, Mapping[str, Any]]) -
         yield from _input_queue_differences(qos, queues.get("queue", {}))
     if (maps := shown.get("show mls qos maps")) is not None:
         yield from _map_differences(qos, maps.get("map", {}))
-    for screen, figures in (("interface", _port_differences), ("interface queueing", _queueing_differences)):
+    for screen, values in (("interface", _port_differences), ("interface queueing", _queueing_differences)):
         found = shown.get(f"show mls qos {screen}")
         if found is None:
             continue
         for name, interface in device.interfaces.items():
             if interface.port is not None:
-                for what, has, wanted in figures(interface, interface.port, found.get("interface", {}).get(name, {})):
+                for what, has, wanted in values(interface, interface.port, found.get("interface", {}).get(name, {})):
                     yield f"{name} {what}", has, wanted
 
 

@@ -153,8 +153,8 @@ def _red_row(
     """Return a row of early detection's table: left-aligned name, right-aligned numbers."""
     name = _red_row_name(red, row)
     volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
-    figures = [*(f"{each['packets']}/{each['bytes']}" for each in volumes), str(row["min"]), str(row["max"])]
-    cells = "".join(f" {figure}".rjust(width) for figure, width in zip(figures, widths[1:], strict=True))
+    values = [*(f"{each['packets']}/{each['bytes']}" for each in volumes), str(row["min"]), str(row["max"])]
+    cells = "".join(f" {value}".rjust(width) for value, width in zip(values, widths[1:], strict=True))
     return f"{name:<{widths[0]}}{cells}  1/{row['denominator']}"
 
 
@@ -174,8 +174,8 @@ def _ecn_mark_table(red: program_formats.RandomDetectCounters) -> Iterator[str]:
     yield "          pkts/bytes"
     for row in red["classes"]:
         marked = row["ecn_mark"]
-        figure = f"{marked['packets']}/{marked['bytes']}"
-        yield f"{_red_row_name(red, row):<8} {figure:>11}"
+        value = f"{marked['packets']}/{marked['bytes']}"
+        yield f"{_red_row_name(red, row):<8} {value:>11}"
 
 
 def hqf_priority_queue_lines(queue: program_formats.PriorityQueueCounters, named: bool) -> Iterator[str]:

@@ -61,8 +61,8 @@ def _configure_fair_queue(session: ConfigSession, args: Args) -> None:
 def _fair_queue_text(fair_queue: InterfaceFairQueue) -> str:
     if not fair_queue.enabled:
         return "no fair-queue"
-    figures = (fair_queue.discard_threshold, fair_queue.dynamic_queues, fair_queue.reserved_queues)
-    return " ".join(["fair-queue", *(str(figure) for figure in figures if figure is not None)])
+    values = (fair_queue.discard_threshold, fair_queue.dynamic_queues, fair_queue.reserved_queues)
+    return " ".join(["fair-queue", *(str(value) for value in values if value is not None)])
 
 
 @INTERFACE_LINES.register_family(100)

@@ -22,8 +22,8 @@ class Contract:
     burst_cells: int | None = None
 
     def __str__(self) -> str:
-        figures = (self.peak_kbps, self.sustainable_kbps, self.burst_cells)
-        return " ".join([self.category, *(str(figure) for figure in figures if figure is not None)])
+        values = (self.peak_kbps, self.sustainable_kbps, self.burst_cells)
+        return " ".join([self.category, *(str(value) for value in values if value is not None)])
 
     @property
     def rate_kbps(self) -> int:

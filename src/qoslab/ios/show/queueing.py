@@ -70,19 +70,19 @@ def queue_lines(interface: Interface, counters: program_formats.InterfaceCounter
 
 def _list_lines(interface: Interface, counters: program_formats.InterfaceCounters) -> Iterator[str]:
     """Yield the lines about the queues of a priority list or a custom queue list."""
-    figures = [
+    values = [
         f"{each['depth_packets']}/{each['limit_packets']}/{each['drops']['packets']}"
         for each in counters["numbered_queues"]
     ]
     if counters["queue"]["strategy"] == "priority":
         yield f"Queueing strategy: priority-list {interface.priority_group}"
         yield "Output queue (queue priority: size/max/drops):"
-        yield "   " + ", ".join(f"{name}: {figure}" for name, figure in zip(PRIORITIES, figures, strict=False))
+        yield "   " + ", ".join(f"{name}: {value}" for name, value in zip(PRIORITIES, values, strict=False))
         return
     yield f"Queueing strategy: custom-list {interface.custom_queue_list}"
     yield "Output queues: (queue #: size/max/drops)"
-    for first in range(0, len(figures), 5):
-        yield "   " + " ".join(f"{first + n}: {figure}" for n, figure in enumerate(figures[first : first + 5]))
+    for first in range(0, len(values), 5):
+        yield "   " + " ".join(f"{first + n}: {value}" for n, value in enumerate(values[first : first + 5]))
 
 
 def show_queue(interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration) -> str:
@@ -99,8 +99,8 @@ def show_queue(interface: Interface, counters: program_formats.InterfaceCounters
 
 def _conversation_lines(conversation: program_formats.ConversationCounters) -> Iterator[str]:
     """Yield a conversation's counters and next packet; counts of missing buffers and interleaving are always zero."""
-    figures = (conversation["depth_packets"], conversation["weight"], conversation["drops"], 0, 0)
-    yield f"(depth/weight/total drops/no-buffer drops/interleaves) {'/'.join(map(str, figures))}"
+    values = (conversation["depth_packets"], conversation["weight"], conversation["drops"], 0, 0)
+    yield f"(depth/weight/total drops/no-buffer drops/interleaves) {'/'.join(map(str, values))}"
     head = conversation["head"]
     ip = head["ip"]
     # [I] Output for a packet that is not IP.

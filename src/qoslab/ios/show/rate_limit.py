@@ -32,27 +32,27 @@ def _interface_lines(
 ) -> Iterator[str]:
     yield f"{name} {description or ''}"
     counted = {"input": counters["rate_limit_input"], "output": counters["rate_limit_output"]}
-    for direction, figures in counted.items():
+    for direction, values in counted.items():
         lines = [each for each in limits if each.direction == direction]
         if lines:
             yield f"  {direction.capitalize()}"
         # The data plane may lag behind an edit of another login.
-        for limit, figure in zip(lines, figures, strict=False):
-            yield from _limit_lines(limit, figure)
+        for limit, value in zip(lines, values, strict=False):
+            yield from _limit_lines(limit, value)
 
 
-def _limit_lines(limit: RateLimit, figures: program_formats.RateLimitCounters) -> Iterator[str]:
-    seconds = figures["counting_ns"] / NANOSECONDS
-    conformed, exceeded = figures["conformed"], figures["exceeded"]
+def _limit_lines(limit: RateLimit, values: program_formats.RateLimitCounters) -> Iterator[str]:
+    seconds = values["counting_ns"] / NANOSECONDS
+    conformed, exceeded = values["conformed"], values["exceeded"]
     rates = [0 if seconds == 0 else int(8 * each["bytes"] / seconds) for each in (conformed, exceeded)]
-    last = figures["last_packet_ns"]
+    last = values["last_packet_ns"]
     # [I] Before the first packet: the time since the line was configured.
-    age = (figures["counting_ns"] if last is None else last) // 1_000_000
+    age = (values["counting_ns"] if last is None else last) // 1_000_000
     yield f"    matches: {match_text(limit) or 'all traffic'}"
     yield (f"      params:  {limit.rate_bps} bps, {limit.normal_burst} limit, {limit.extended_burst} extended limit")
     for word, count, action in (("conformed", conformed, limit.conform), ("exceeded", exceeded, limit.exceed)):
         yield f"      {word} {count['packets']} packets, {count['bytes']} bytes; action: {action_text(action)}"
-    yield f"      last packet: {age}ms ago, current burst: {figures['current_burst_bytes']} bytes"
+    yield f"      last packet: {age}ms ago, current burst: {values['current_burst_bytes']} bytes"
     yield (
         f"      last cleared {elapsed_text(timedelta(seconds=seconds))} ago,"
         f" conformed {rates[0]} bps, exceeded {rates[1]} bps"

@@ -313,16 +313,16 @@ class _SimulatedCell:
         self._cell.write_json(file.with_name(f"{probe.name}.samples.json"), report)
         node = experiment.topology.nodes[probe.source]
         if not node_platform(node).access.command_line:
-            figures = values_from_report(report, jitter=probe.jitter)
+            values = values_from_report(report, jitter=probe.jitter)
         else:
             number = probe_number(experiment, probe)
             output = self._probe_output(probe, number, result, routers[probe.source])
             self._cell.write(file.with_name(f"{probe.name}.txt"), output)
             runs = [sample["rtt_ms"] for sample in report["samples"]]
-            figures = values_from_output(output, number) if probe.jitter else values_from_runs(runs)
-        if figures is None:
+            values = values_from_output(output, number) if probe.jitter else values_from_runs(runs)
+        if values is None:
             raise unanswered_error(probe, report["latest"]["return_code"])
-        self._cell.write_json(file.with_name(f"{probe.name}.json"), figures)
+        self._cell.write_json(file.with_name(f"{probe.name}.json"), values)
 
     def _probe_output(self, probe: Probe, number: int, result: SimulationResult, router: SimulatedRouter) -> str:
         """Return the statistics of a probe as its router prints them at the time of reading."""

@@ -138,8 +138,8 @@ class CellProbes:
                 due += every
         if not self._wait_until(end):
             return
-        figures = prober.read()
-        setting.cell.write_json(prober.probe_file("json"), figures)
+        values = prober.read()
+        setting.cell.write_json(prober.probe_file("json"), values)
 
 
 def reserved_ports(experiment: Experiment) -> set[int]:

@@ -29,10 +29,10 @@ class EngineProber(Prober):
         """See `Prober`."""
         report = self.data_plane_report()
         self.save_samples(report)
-        figures = values_from_report(report, jitter=self.probe.jitter)
-        if figures is None:
+        values = values_from_report(report, jitter=self.probe.jitter)
+        if values is None:
             raise self.unanswered_error(report["latest"]["return_code"])
-        return figures
+        return values
 
     def stop(self) -> None:
         """See `Prober`."""

@@ -102,14 +102,14 @@ class HostProber(Prober):
         self._program.finish()
         try:
             report = json.loads(self._program.output.read_text(encoding="utf-8"))
-            figures = values_from_report(report, jitter=self.probe.jitter)
+            values = values_from_report(report, jitter=self.probe.jitter)
             self.sender = self._sender_precision(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
             raise RunInvalid(f"the output of sla is malformed ({type(error).__name__}: {error})") from error
-        if figures is None:
+        if values is None:
             raise self.unanswered_error(code, self._program.reason)
-        return figures
+        return values
 
     def _sender_precision(self, report: program_formats.OperationReport) -> SenderRecord | None:
         """Return the precision of the sender; None if unknown.

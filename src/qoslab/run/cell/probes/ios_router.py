@@ -73,10 +73,10 @@ class IosProber(Prober):
         """See `Prober`."""
         if self.probe.jitter:
             self._prints.append(self._show(f"aggregated {self.number}"))
-            figures = values_from_output(self._prints[-1], self.number)
+            values = values_from_output(self._prints[-1], self.number)
         else:
             self.poll()
-            figures = values_from_runs(list(self._rtts.values()))
+            values = values_from_runs(list(self._rtts.values()))
             answered = self._latest_run(self._prints[-1]).get("successes")
             if isinstance(answered, int) and answered > len(self._rtts):
                 self.warnings.append(
@@ -86,11 +86,11 @@ class IosProber(Prober):
         self.setting.cell.write(self.probe_file("txt"), "\n".join(self._prints))
         if self.probe.source in self.setting.lab.data_planes:
             self.save_samples(self.data_plane_report())
-        if figures is None:
+        if values is None:
             raise self.unanswered_error(
                 str(self._latest_run(self._show(str(self.number))).get("return_code", "Unknown"))
             )
-        return figures
+        return values
 
     def stop(self) -> None:
         """See `Prober`; the router may have had the operation before, without a schedule."""

@@ -42,16 +42,16 @@ def values_from_report(report: program_formats.OperationReport, *, jitter: bool)
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
         return None
     found = hours[-1]["statistics"]
-    figures: Figures = {
+    values: Figures = {
         "rtt_count": found["rtt"]["count"],
         "rtt_ms": _parse_triplet(format_summary_triplet(found["rtt"])),
     }
     trips_ns = [each["arrived_ns"] - each["sent_ns"] for each in report["samples"]]
     if trips_ns:
-        figures["rtt_p50_ms"] = round(median(trips_ns) / 1e6, 3)
+        values["rtt_p50_ms"] = round(median(trips_ns) / 1e6, 3)
     if not jitter:
-        return figures | dict.fromkeys(JITTER)
-    return figures | {
+        return values | dict.fromkeys(JITTER)
+    return values | {
         "jitter_samples": jitter_sample_count(found["jitter_sd"]),
         "jitter_sd_ms": _parse_triplet(format_jitter_triplet(found["jitter_sd"], "2008")),
         "jitter_ds_ms": _parse_triplet(format_jitter_triplet(found["jitter_ds"], "2008")),

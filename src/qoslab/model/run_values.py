@@ -47,7 +47,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class RunFigure:
+class RunValue:
     """A value of a run's comparison: a row, an average over its cells, or the frequency of one of two values being
     better.
     """
@@ -94,11 +94,11 @@ class RunFigure:
         """Build from a row of `averages.csv`. Raise the same errors as `of`."""
         words = {name: str(row[name]) for name in ("title", "each", "unit", "metric", "statistic")}
         about = f"{words['statistic']} of {words['metric']}"
-        figure = cls.from_row({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
+        value = cls.from_row({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
         lowest = _parse_number(row["lowest"])
         shown = "" if lowest is None else format_value(lowest, cast(Unit, words["unit"]))
         where = f" ({row['lowest_cell']})" if row["lowest_cell"] else ""
-        return replace(figure, subject=about, lowest=f"{shown}{where}" if shown else "")
+        return replace(value, subject=about, lowest=f"{shown}{where}" if shown else "")
 
     @property
     def key(self) -> Key:
@@ -111,13 +111,13 @@ class RunFigure:
         return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
 
     @property
-    def figure(self) -> MeasuredValue | None:
+    def measured_value(self) -> MeasuredValue | None:
         """The measured value with its interval."""
         return MeasuredValue.from_values(self.measured, self.low, self.high)
 
-    def has_changed_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
+    def has_changed_from(self, before: RunValue, negligible: float = NEGLIGIBLE) -> bool:
         """Return whether the verdict or the value differs from `before`."""
-        return self.verdict != before.verdict or has_changed(self.figure, before.figure, negligible)
+        return self.verdict != before.verdict or has_changed(self.measured_value, before.measured_value, negligible)
 
 
 def _parse_number(value: object) -> float | None:

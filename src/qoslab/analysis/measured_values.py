@@ -275,7 +275,7 @@ class Measured:
         return is_undecided(self.counted, self.planned)
 
 
-def measured_figure(
+def measured_value(
     metrics: pd.DataFrame | MetricRows,
     arm: str,
     metric: str,
