@@ -203,11 +203,11 @@ def test_page_times_are_those_of_all_pages() -> None:
 
 def test_page_times_after_unfinished_pages_are_medians_only() -> None:
     cut = flow_record(stream=1, pages=3, pages_unfinished=1, page_p50_ms=300.0, page_mean_ms=200.0, page_max_ms=300.0)
-    found = dict(goodput_figures(columns(tables.frame("flows", [cut]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [cut]))))
     assert (found["pages.unfinished"], found["pages.time.p50"]) == (1, 300)
     assert found["pages.time.mean"] == found["pages.time.max"] == "1 of 4 pages were unfinished at the end"
     slow = flow_record(stream=2, pages=0, pages_unfinished=2)
-    found = dict(goodput_figures(columns(tables.frame("flows", [cut, slow]))))
+    found = dict(goodput_values(columns(tables.frame("flows", [cut, slow]))))
     assert found["pages.time.p50"] == "3 of 6 pages were unfinished at the end"
 
 
