@@ -279,6 +279,16 @@ def check_loose_bounds() -> None:
     table, summaries = cells(("a", 1, 1, 5e6, True))
     assert expected_labels(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "loose bounds"
     assert expected_labels(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s")["verdict"] == "within"
+    always = (
+        ("datagrams.loss", {"at_most": "100 %"}),
+        ("fairness.jain", {"between": [0, 1]}),
+        ("goodput.sum", {"at_least": "0 b/s"}),
+        ("voice.mos", {"at_most": 4.5}),
+    )
+    never = (("datagrams.loss", {"at_most": "99 %"}), ("fairness.jain", {"equals": 1}))
+    for metric, bounds in (*always, *never):
+        expectation = Expectation.model_validate_json(json.dumps({"arm": "a", "metric": metric, **bounds}))
+        assert expectation.has_loose_bounds == ((metric, bounds) in always), (metric, bounds)
     unproven = expected_labels(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s", unproven=True)
     assert unproven["verdict"] == "loose bounds"
 

@@ -104,7 +104,7 @@ def test_policer_before_random_loss_is_not_inferred_with_another_rate(over: floa
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("place", ["before", "after"])
 @pytest.mark.parametrize(("over", "share"), [(1.5, 0.01), (1.3, 0.03)])
-def test_policer_is_inferred_beside_random_loss(place: str, over: float, share: float) -> None:
+def test_policer_is_inferred_on_a_path_with_random_loss(place: str, over: float, share: float) -> None:
     policer, loss = Policer(2 * 10**6, 10_000), Loss(share, np.random.default_rng(5))
     devices: list[PathDevice] = [loss, policer] if place == "before" else [policer, loss]
     found = infer_case(devices, poisson(int(over * 2 * 10**6), 1000, 3000), 1000)

@@ -14,7 +14,7 @@ from pydantic import Discriminator, Field, Tag
 from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, read_value, show_value
 from qoslab.model.frozen import NAME, Frozen
 from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, matcher
-from qoslab.model.metrics import Reference, Unit, as_float, format_value
+from qoslab.model.metrics import MAXIMA, Reference, Unit, as_float, format_value
 from qoslab.model.units import Duration, Percent, Quantity, Rate, Size
 
 
@@ -173,13 +173,14 @@ class Expectation(Frozen):
     @property
     def has_loose_bounds(self) -> bool:
         """True if a value within the bounds proves little: the expectation is `unproven`, the upper bound is more than
-        `LOOSE_FACTOR` times the lower one, or every possible value is within, such as 0 % to 100 % of a share.
+        `LOOSE_FACTOR` times the lower one, or every possible value is within, such as at most 100 % of a share.
         """
         if self.unproven:
             return True
         least, greatest = self.bounds
-        if greatest is None:
-            return least is not None and least <= 0
+        most = MAXIMA.get(Reference.parse(self.metric).metric.name) if len(self.arms) == 1 else None
+        if greatest is None or (most is not None and greatest >= most):
+            return least is None or least <= 0
         if least is None:
             return False
         if least <= 0:

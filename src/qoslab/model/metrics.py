@@ -245,6 +245,21 @@ class.queue_depth.during packets packets in the queue of the class during the tr
     transmit ring and the line
 """
 """Name, unit and description of each metric, by selector."""
+MAXIMA: dict[str, float] = {
+    "goodput.share": 1,
+    "fairness.jain": 1,
+    "tcp.efficiency": 1,
+    "datagrams.loss": 1,
+    "police.exceed_share": 1,
+    "police.violate_share": 1,
+    "police.without_tokens_share": 1,
+    "class.share": 1,
+    "class.share.during": 1,
+    "class.line_share": 1,
+    "voice.mos": 4.5,
+    "voice.r": 100,
+}
+"""Maxima of metrics that are limited by definition: an upper bound at or above it holds for every value."""
 
 
 def _parse_metrics(table: str) -> Iterator[Metric]:

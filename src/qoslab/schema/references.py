@@ -448,7 +448,13 @@ class _Checker:
         yield from self.check_published(compare)
         checker = ExpectationChecker(self.experiment, self.document, self.check_metric)
         yield from checker.check_quantities(compare)
+        seen: set[str] = set()
         for index, expectation in enumerate(compare.expectations):
+            shown = expectation.model_dump_json(exclude={"reason", "explained", "fitted"})
+            if shown in seen:
+                message = "found the same expectation again, which would count twice; remove one of the two"
+                yield self.document.finding(("compare", "expectations", index), message)
+            seen.add(shown)
             yield from checker.expectation_findings(("compare", "expectations", index), expectation, compare.quantities)
         for index, average in enumerate(compare.averages):
             yield from self.check_average(("compare", "averages", index), average)

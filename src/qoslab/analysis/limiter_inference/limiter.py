@@ -136,21 +136,7 @@ class Limiter:
                 return
             case "policer" | "marker" | "shaper" | "line":
                 yield f"A {self.kind}, counted in {COUNTED[self.counted]}:"
-        if self.rate_bps is not None:
-            yield f"  rate   {_interval_text(self.rate_bps, 'b/s')}"
-            if self.rate_bps.high > _KNOWN * self.rate_bps.low:
-                if self.kind == "shaper":
-                    yield "         known only as a range: highest if the packets were lost after the shaper"
-                else:
-                    yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
-        if self.burst_bytes is not None and self.kind != "line":
-            shared = ", two buckets with the same rate together" if self.buckets == 2 else ""
-            if self.burst_from == "least":
-                yield f"  burst  at least {self.burst_bytes.low:,.0f} B: the bucket was never full in this capture"
-            else:
-                yield f"  burst  {_interval_text(self.burst_bytes, 'B')}{shared}"
-            if self.burst_from == "start":
-                yield "         if the bucket was full at the start of the capture; later it was not"
+        yield from self._rate_and_burst_text()
         if self.kind == "shaper":
             known = self.interval_s
             shown = "none: packets leave one by one" if known is None else _interval_text(_ms(known), "ms", 4)
@@ -171,6 +157,23 @@ class Limiter:
                 f"  unexplained: {self.unexplained:,} packets lost while the queue was not full, by RED or by "
                 "something else on the path"
             )
+
+    def _rate_and_burst_text(self) -> Iterator[str]:
+        if self.rate_bps is not None:
+            yield f"  rate   {_interval_text(self.rate_bps, 'b/s')}"
+            if self.rate_bps.high > _KNOWN * self.rate_bps.low:
+                if self.kind == "shaper":
+                    yield "         known only as a range: highest if the packets were lost after the shaper"
+                else:
+                    yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
+        if self.burst_bytes is not None and self.kind != "line":
+            shared = ", two buckets with the same rate together" if self.buckets == 2 else ""
+            if self.burst_from == "least":
+                yield f"  burst  at least {self.burst_bytes.low:,.0f} B: the bucket was never full in this capture"
+            else:
+                yield f"  burst  {_interval_text(self.burst_bytes, 'B')}{shared}"
+            if self.burst_from == "start":
+                yield "         if the bucket was full at the start of the capture; later it was not"
 
     def _no_limiter_text(self) -> Iterator[str]:
         shown = f"up to {self.busiest_bps:,.0f} b/s arrived over 0.1 s"
