@@ -378,6 +378,33 @@ def test_malformed_number_of_iperf3_is_refused_with_its_line(
     assert "a.txt:3: found a malformed number in" in capsys.readouterr().err
 
 
+COARSE = {
+    "iperf": """Client connecting to 127.0.0.1, TCP port 5001
+[  3] local 127.0.0.1 port 54638 connected with 127.0.0.1 port 5001
+[ ID] Interval       Transfer     Bandwidth
+[  3]  0.0- 1.0 sec  4.00 MBytes  0.00 GBytes/sec
+[  3]  1.0- 2.0 sec  4.00 MBytes  0.03 Gbits/sec
+[  3]  0.0- 2.0 sec  8.00 MBytes  0.03 Gbits/sec
+""",
+    "iperf3": """Connecting to host 127.0.0.1, port 5201
+[  5] local 127.0.0.1 port 54638 connected to 127.0.0.1 port 5201
+[  5]   0.00-1.00   sec  4.00 MBytes  0.00 GBytes/sec    0    703 KBytes
+[  5]   1.00-2.00   sec  4.00 MBytes  0.03 Gbits/sec    0    703 KBytes
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[  5]   0.00-2.00   sec  8.00 MBytes  0.00 GBytes/sec    0             sender
+[  5]   0.00-2.00   sec  8.00 MBytes  0.00 GBytes/sec                  receiver
+""",
+}
+
+
+@pytest.mark.parametrize("tool", COARSE)
+def test_rate_with_fewer_digits_than_the_bytes_is_computed_from_them(tmp_path: Path, tool: str) -> None:
+    (tmp_path / "a.txt").write_text(COARSE[tool])
+    found = read_foreign(tmp_path / "a.txt", tool)
+    assert [row["goodput_bps"] for row in found.rows["flows"]] == [8 * 2**20 * 8 / 2]
+    assert [row["bps"] for row in found.rows["intervals"]] == [4 * 2**20 * 8] * 2
+
+
 def test_number_of_thousands_of_digits_in_json_is_refused_with_its_line(tmp_path: Path) -> None:
     text = '{"start": {"version": "iperf 3.12", "connected": []},\n"intervals": [],\n"end": ' + "9" * 5000 + "}"
     (tmp_path / "a.json").write_text(text)

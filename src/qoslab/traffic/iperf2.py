@@ -74,6 +74,10 @@ BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
+_DIGITS = 3
+"""Significant digits of printed bytes."""
+
+
 @dataclass(frozen=True)
 class ReportLine:
     """One line of a report: bytes of one stream between two times (seconds)."""
@@ -88,6 +92,15 @@ class ReportLine:
     lost: int | None
     datagrams: int | None
     retransmits: int | None
+    rate_digits: int = 3
+    """Significant digits of the printed rate: with `-f G`, a rate of 3 Mb/s is printed as 0.00."""
+
+    @property
+    def rate_bps(self) -> float:
+        """Rate as printed, or of the bytes if it was printed with fewer digits than these."""
+        if self.rate_digits >= _DIGITS or self.end_s <= self.start_s:
+            return self.bps
+        return self.bytes * 8 / (self.end_s - self.start_s)
 
 
 @dataclass(frozen=True)
@@ -158,6 +171,11 @@ def read_report(text: str) -> Report:
     )
 
 
+def count_digits(number: str) -> int:
+    """Return the number of significant digits of a printed number."""
+    return len(number.replace(".", "").lstrip("0"))
+
+
 def _parse_line(report: re.Match[str]) -> ReportLine | None:
     datagrams = _DATAGRAMS.match(report["rest"])
     writes = _WRITES.match(report["rest"])
@@ -169,6 +187,7 @@ def _parse_line(report: re.Match[str]) -> ReportLine | None:
             end_s=float(report["end"]),
             bytes=round(float(report["amount"]) * BYTES[report["unit"].split("B")[0]]),
             bps=float(report["rate"]) * (BITS[unit] if report["rate_in"] == "bits" else 8 * BYTES[unit]),
+            rate_digits=count_digits(report["rate"]),
             jitter_ms=float(datagrams["jitter"]) if datagrams else None,
             lost=int(datagrams["lost"]) if datagrams else None,
             datagrams=int(datagrams["total"]) if datagrams else None,
@@ -324,7 +343,7 @@ def _stream_result(number: int, port: int, total: ReportLine, sender: ReportLine
         bytes=total.bytes,
         goodput_bps=total.bytes * 8 / total.end_s,
         sender_bytes=sender.bytes if sender else None,
-        sender_bps=sender.bps if sender else None,
+        sender_bps=sender.rate_bps if sender else None,
         retransmits=sender.retransmits if sender else None,
         datagrams=total.datagrams,
         lost=total.lost,

@@ -56,7 +56,7 @@ def read(path: Path) -> ForeignResults:
             tool="iperf",
             protocol="udp" if udp else "tcp",
             local_port=report.local_ports.get(stream),
-            goodput_bps=total.bps,
+            goodput_bps=total.rate_bps,
             retransmits=total.retransmits,
             datagrams=total.datagrams,
             lost=found.read_loss(total.lost, place, total.datagrams),
@@ -65,7 +65,7 @@ def read(path: Path) -> ForeignResults:
         found.seconds = max(found.seconds, total.end_s)
         for line in report.lines[stream]:
             if line is not total:
-                found.add_interval(place, line.start_s, line.end_s, line.bytes, line.bps)
+                found.add_interval(place, line.start_s, line.end_s, line.bytes, line.rate_bps)
         own = (line for line in report.lines[stream] if line is not total)
         found.note_interval_losses(place, ((line.start_s, line.lost) for line in own))
     found.notes.append("values come from the side that printed them; iperf 2 rounds bytes to three digits")

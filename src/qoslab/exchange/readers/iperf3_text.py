@@ -15,7 +15,7 @@ from pathlib import Path
 
 from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers.base import ForeignResults, parse_integer, parse_number, read_text
-from qoslab.traffic.iperf2 import BITS, BYTES, ReportLine
+from qoslab.traffic.iperf2 import BITS, BYTES, ReportLine, count_digits
 
 _STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"
 _CONNECTED = re.compile(_STREAM + r" local (?P<local>\S+) port (?P<port>\d+) connected to \S+ port \d+")
@@ -137,6 +137,7 @@ def _take_line(test: _Test, match: re.Match[str]) -> None:
         end_s=parse_number(match["end"]),
         bytes=round(parse_number(match["amount"]) * BYTES[match["unit"]]),
         bps=rate * (BITS[unit] if match["rate_in"] == "bits" else 8 * BYTES[unit]),
+        rate_digits=count_digits(match["rate"]),
         jitter_ms=parse_number(datagrams["jitter"]) if datagrams else None,
         lost=parse_integer(datagrams["lost"]) if datagrams else None,
         datagrams=parse_integer(datagrams["total"]) if datagrams else None,
@@ -182,8 +183,8 @@ def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
             tool="iperf3",
             protocol="udp" if stream.udp else "tcp",
             local_port=stream.port,
-            goodput_bps=total.bps,
-            sender_bps=stream.sender.bps if stream.sender is not None else None,
+            goodput_bps=total.rate_bps,
+            sender_bps=stream.sender.rate_bps if stream.sender is not None else None,
             retransmits=stream.sender.retransmits if stream.sender is not None else None,
             datagrams=total.datagrams,
             lost=found.read_loss(total.lost, place, total.datagrams),
@@ -191,7 +192,7 @@ def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
         )
         found.seconds = max(found.seconds, total.end_s)
         for line in stream.intervals:
-            found.add_interval(place, line.start_s, line.end_s, line.bytes, line.bps, traffic=traffic)
+            found.add_interval(place, line.start_s, line.end_s, line.bytes, line.rate_bps, traffic=traffic)
         found.note_interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
     found.notes.append("iperf3 rounds bytes and rates in text output to three digits; iperf3 -J prints all digits")
     if test.sent or (test.client and not test.reverse):
