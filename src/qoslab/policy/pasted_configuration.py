@@ -346,7 +346,7 @@ def _refuse_others(shown: str, text: str, source: str, *, policy_needed: bool) -
         if attached:
             found = f"policy-map {attached[1]} attached but not defined"
         elif other:
-            found = f"only policy-maps of type {other[1]}, which neither queue nor mark"
+            found = f"only policy-maps of type {other[1]}, which no router uses for its queues"
         elif limits := _INTERFACE_QOS.search(text):
             found = f"no policy-map, but `{limits[1]}` on an interface"
             hint = "`qoslab explain` and `qoslab import` read such lines"
