@@ -121,8 +121,9 @@ def find_edge(
     below = [each for part in parts for each in part.classes]
     missing = [name for name in (at.policy, *(each.service_policy for each in below)) if name and name not in policies]
     if missing:
+        place = at.interface or f"policy-map {at.policy}"
         raise UserError(
-            f"{at.interface or f'policy-map {at.policy}'}: found no policy-map {missing[0]}, expected its lines in the configuration",
+            f"{place}: found no policy-map {missing[0]}, expected its lines in the configuration",
             hint=f"add them, or remove the line that names {missing[0]}",
         )
     edge = _prepare_edge(configuration, at, rate_bps, two_way=two_way)
