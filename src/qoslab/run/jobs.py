@@ -143,7 +143,7 @@ class LabCount:
         if not self._load:
             return ""
         affordable = math.floor(USABLE * self._machine.processors / max(max(self._load), 0.01))
-        # The kernel's own work for packets counts for the machine, but for no cell.
+        # The kernel's own work for packets counts for the machine, but not for a cell.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
         # Add one at a time, after a cell has run with the last one and shown its effect on the others.
