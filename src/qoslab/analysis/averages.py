@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.measured_values import Where
-from qoslab.analysis.missing import too_short
+from qoslab.analysis.missing import needs_longer_traffic
 from qoslab.analysis.statistics import Estimate, average, difference
 from qoslab.analysis.verdicts import (
     AS_PREDICTED,
@@ -159,7 +159,7 @@ def averages_table(
 
 def _late_cells(metrics: pd.DataFrame) -> dict[str, set[str]]:
     """Return the cells for which the traffic was too short, by metric."""
-    late = metrics[metrics["missing"].fillna("").map(too_short).astype(bool)]
+    late = metrics[metrics["missing"].fillna("").map(needs_longer_traffic).astype(bool)]
     return {str(metric): set(rows["cell"]) for metric, rows in late.groupby("metric")}
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 import pandas as pd
 
 from qoslab.analysis.measured_values import Measured, MetricRows, Planned, measured_value
-from qoslab.analysis.missing import too_short
+from qoslab.analysis.missing import needs_longer_traffic
 from qoslab.analysis.verdicts import (
     AS_PREDICTED,
     FITTED,
@@ -246,7 +246,7 @@ def _verdict(expectation: Expectation, measured: Measured, *, shortened: bool) -
     if not measured.trusted:
         return INFORMATIVE
     if measured.estimate is None:
-        if shortened and too_short(measured.missing):
+        if shortened and needs_longer_traffic(measured.missing):
             return NOT_MEASURED
         return UNDECIDED if measured.excluded else OUTSIDE
     if not expectation.is_possible(measured.estimate.value):

@@ -25,7 +25,7 @@ READ_ONCE = "the counters were read only once, which does not cover the traffic 
 _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
 
 
-def too_short(missing: str) -> bool:
+def needs_longer_traffic(missing: str) -> bool:
     """Return whether a value is missing for a reason that longer traffic may remove.
 
     An instant of a counter counts only if there was traffic on the way to it.

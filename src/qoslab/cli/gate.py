@@ -105,9 +105,9 @@ def gate_options(function: _F) -> _F:
 
 def _write_obstacle(path: Path) -> str:
     """Return the reason why a file cannot be written. A draft is written next to it, except for a device or pipe."""
-    from qoslab.results.file_access import no_file
+    from qoslab.results.file_access import is_special_file
 
-    if no_file(path):
+    if is_special_file(path):
         return "" if os.access(path, os.W_OK) else "permission to write to it"
     if not path.parent.is_dir():
         return f"folder {path.parent}, expected it to exist"

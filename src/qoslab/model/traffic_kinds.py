@@ -135,7 +135,7 @@ class TrafficKind:
         return sum(self.sizes) * 8 / (len(self.sizes) * self.interval_s)
 
     @property
-    def bursts(self) -> bool:
+    def sends_bursts(self) -> bool:
         """True if a send may be more than one packet, or if sizes vary."""
         return bool(self.sizes) and (self.protocol == "tcp" or len(self.sizes) > 1 or self.sizes[0] > self.largest)
 

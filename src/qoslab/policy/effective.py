@@ -102,7 +102,7 @@ class _EffectiveContext:
         return GENERATIONS[self.generation]
 
     @property
-    def separate(self) -> bool:
+    def has_separate_queues(self) -> bool:
         """True if each class has its own queue."""
         return self.qos.separate_queues
 
@@ -131,7 +131,7 @@ def _other_location(configuration: Configuration, name: str) -> Attachment:
     if found is not None:
         return Attachment("", found[1], name, found[2], place=found[0], circuit=configuration.circuit_rates(name))
     device = configuration.device
-    direction = "output" if _policy_queues(device, device.policy_maps[name]) else "input or output"
+    direction = "output" if _policy_has_queues(device, device.policy_maps[name]) else "input or output"
     return Attachment("", direction, name, configuration.line_number(name))
 
 
@@ -163,7 +163,7 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     output = at.direction != "input"
     jumbo = configuration.port_mtu(at.interface) > MTU
     context = _EffectiveContext(device, device.generation, mtu + (header or 0), output, jumbo)
-    queues = output and device.hardware.family == "router" and _policy_queues(device, policy)
+    queues = output and device.hardware.family == "router" and _policy_has_queues(device, policy)
     reservable = engine_defaults.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
         reservable = interface.max_reserved_bandwidth
@@ -307,13 +307,13 @@ def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int)
     return (packets + 1) * frame
 
 
-def _policy_queues(device: Device, policy: PolicyMap) -> bool:
+def _policy_has_queues(device: Device, policy: PolicyMap) -> bool:
     return any(each.queueing for part in descendants(device, policy) for each in part.classes)
 
 
-def _class_queues(device: Device, each: PolicyClass) -> bool:
+def _class_has_queues(device: Device, each: PolicyClass) -> bool:
     child = device.policy_maps.get(each.service_policy or "")
-    return each.queueing or (child is not None and _policy_queues(device, child))
+    return each.queueing or (child is not None and _policy_has_queues(device, child))
 
 
 def _walk(context: _EffectiveContext, policy: PolicyMap, here: _PolicyPosition) -> None:
@@ -322,7 +322,7 @@ def _walk(context: _EffectiveContext, policy: PolicyMap, here: _PolicyPosition) 
     if policy.find(CLASS_DEFAULT) is None:
         classes.append(PolicyClass(CLASS_DEFAULT))
     caps = {each.name: cap for each in classes if (cap := _class_max_rate(each, here.rate)) is not None}
-    own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
+    own = [each for each in classes if each.name == CLASS_DEFAULT or _class_has_queues(context.device, each)]
     level = PolicyLevel(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = rates_when_all_busy(level) if here.queues else {}
     alone = sum(each.priority is None for each in own) < 2
@@ -337,7 +337,7 @@ def _walk(context: _EffectiveContext, policy: PolicyMap, here: _PolicyPosition) 
         made = values[each.name]
         if each.priority and made.queue is not None:
             made = replace(made, wait_ms=_priority_wait(context, made.priority or 1, here, priorities, caps))
-        estimate = here.queues and (unlimited or (not context.separate and not alone))
+        estimate = here.queues and (unlimited or (not context.has_separate_queues and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
         if child is not None and len(here.path) < engine_defaults.MAX_LEVELS:
@@ -409,7 +409,7 @@ def _class_values(
         here = replace(here, ring_ms=_shaper_wait(context, made.shape), ring_unconfirmed=False)
     if each.shape is not None:
         here = replace(here, added=_uncounted_header_bytes(each.shape))
-    if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
+    if not queued or _class_has_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue_values(context, each, here, busy)
     return replace(
@@ -554,7 +554,7 @@ def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _Policy
         packets = context.qos.priority_queue_limit if limit is None else limit.number
         size = packets * context.frame
         time = _drain_time_ms(context, here, size, here.capacity)
-        return QueueValues("priority", packets, size, time, limit is None, not context.separate)
+        return QueueValues("priority", packets, size, time, limit is None, not context.has_separate_queues)
     # The time is at the rate of the class.
     own = reserved_rate(each, here.guaranteed) or here.rate
     part = TIME_DIVISORS.get(limit.unit)
@@ -569,7 +569,7 @@ def _queue_values(
 ) -> QueueValues:
     if each.priority is not None:
         return _priority_queue(context, each, here)
-    separate = context.separate
+    separate = context.has_separate_queues
     limit = each.queue_limit
     rate = reference_rate(each, here.rate, here.guaranteed)
     if limit is not None and limit.unit != "packets":
@@ -699,7 +699,7 @@ def _red_values(
         )
     weight = red.exponential_weight or engine_defaults.RANDOM_DETECT_WEIGHT
     # On IOS-XE the thresholds by precedence are from router output, those by DSCP are from memory.
-    unconfirmed = red.basis == "dscp" if by_limit else not context.separate or in_bytes
+    unconfirmed = red.basis == "dscp" if by_limit else not context.has_separate_queues or in_bytes
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 
 

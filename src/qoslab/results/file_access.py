@@ -130,7 +130,7 @@ def append(path: Path, content: bytes) -> None:
         DISK.append(path, content)
 
 
-def no_file(path: Path) -> bool:
+def is_special_file(path: Path) -> bool:
     """Return whether `path` is a special file such as a pipe or a terminal, which `replace` writes to directly."""
     return path.exists() and not path.is_file()
 
@@ -144,7 +144,7 @@ def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool =
     # The thread's ID is unique among the threads of all processes.
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}.draft")
     with convert_write_errors(path, in_run=in_run):
-        if no_file(path):
+        if is_special_file(path):
             DISK.append(path, content)
             return
         with create_folder(path.parent):

@@ -94,8 +94,8 @@ def _idle_parts_of_router(
     seen: set[tuple[str, str]] = set()
     for at in attachments(device):
         # The port of a VLAN is not known by the configuration alone.
-        if at.interface not in device.host_interfaces and not _used_classes(router, at, carried):
-            what = "only acknowledgements of" if _used_classes(router, at, passed) else "no"
+        if at.interface not in device.host_interfaces and not _uses_classes(router, at, carried):
+            what = "only acknowledgements of" if _uses_classes(router, at, passed) else "no"
             yield IdlePart(router, at.policy, _unused_parts(router, at, carried, what), attachment=at)
         for path, why in _unreachable_classes(device, at.policy):
             if (at.policy, path) not in seen:
@@ -104,7 +104,7 @@ def _idle_parts_of_router(
                 yield IdlePart(router, path.rpartition("/")[2], about, path, at)
 
 
-def _used_classes(router: str, at: Attachment, passed: Set[InterfacePassage]) -> bool:
+def _uses_classes(router: str, at: Attachment, passed: Set[InterfacePassage]) -> bool:
     return any((each.node, each.interface, each.direction) == (router, at.interface, at.direction) for each in passed)
 
 

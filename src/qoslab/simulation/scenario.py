@@ -258,7 +258,7 @@ def _flow_entry(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> 
     if spread_ns := flood_pages.start_spread_ns(flow, experiment.flow_duration(experiment.arms[0], flow).ns):
         config["spread_ns"] = spread_ns
         config["seed"] = seed
-    if kind is not None and kind.bursts and flow.protocol == "udp":
+    if kind is not None and kind.sends_bursts and flow.protocol == "udp":
         config |= _frame_bursts(kind, flow)
         config["seed"] = seed
     elif flow.protocol == "udp":

@@ -183,7 +183,7 @@ class Flood:
 def _pacing_options(flow: Flow, ends: Endpoints) -> list[str]:
     """Return the options for pace and sizes: single datagrams, or the frames of a source in bursts."""
     kind = None if flow.kind is None else KINDS[flow.kind]
-    if kind is not None and kind.bursts:
+    if kind is not None and kind.sends_bursts:
         gap_ns = kind.interval_ns(None if flow.rate is None else flow.rate.bps)
         size = min(kind.largest + IP_AND_UDP_HEADER[6 if ends.destination.version == 6 else 4], MTU)
         frames = ",".join(str(each) for each in kind.sizes)

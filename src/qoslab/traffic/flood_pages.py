@@ -73,7 +73,7 @@ def start_spread_ns(flow: Flow, duration_ns: int) -> int:
     them; 0 without a kind with bursts.
     """
     kind = None if flow.kind is None else KINDS[flow.kind]
-    if kind is None or not kind.bursts or flow.background:
+    if kind is None or not kind.sends_bursts or flow.background:
         return 0
     if flow.protocol == "tcp":
         return min(page_gap_ns(flow), round(SPREAD_SHARE * duration_ns))

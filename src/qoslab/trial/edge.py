@@ -69,7 +69,7 @@ class TrialEdge:
         return (self.subinterface or self.wan) if self.direction == "output" else self.lan
 
     @property
-    def far_router(self) -> bool:
+    def needs_far_router(self) -> bool:
         """True if a second router is needed, as a host supports neither a serial line nor a VLAN tag."""
         return self.framing != "ethernet" or self.subinterface is not None
 

@@ -95,7 +95,7 @@ def _scenario_network(
         "links": [lan, wan],
         "flows": [],
     }
-    if edge.far_router:
+    if edge.needs_far_router:
         _add_far_router(made, edge, device, peer)
     ends = [(each.source, each.destination)[:: -1 if each.is_reverse(edge.direction) else 1] for each in demands]
     sources, destinations = (list(dict.fromkeys(filter(None, each))) for each in zip(*ends, strict=True))
@@ -105,9 +105,11 @@ def _scenario_network(
         add_hosts(made, lan, SENDER, LAN_SIDE_ADDRESS, sources, [(ROUTER, str(sender))])
     if destinations:
         chain = [(ROUTER, str(peer.ip))]
-        if edge.far_router:
+        if edge.needs_far_router:
             chain.append((FAR_ROUTER, str(FAR_ADDRESS.network[2])))
-        add_hosts(made, made["links"][2] if edge.far_router else wan, RECEIVER, WAN_SIDE_ADDRESS, destinations, chain)
+        add_hosts(
+            made, made["links"][2] if edge.needs_far_router else wan, RECEIVER, WAN_SIDE_ADDRESS, destinations, chain
+        )
     return made
 
 

@@ -220,7 +220,7 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
     of_releases = None if releases is None else _limiter_from_releases(releases, counted, joined, size)
-    if releases is not None and of_releases is not None and _ambiguous(releases, of_releases, size):
+    if releases is not None and of_releases is not None and _is_ambiguous(releases, of_releases, size):
         releases = of_releases = None
     if of_releases is not None and (not lost.any() or before_losses is not None or _has_overflowed(of_releases)):
         return of_releases
@@ -346,7 +346,7 @@ def _has_overflowed(found: Limiter) -> bool:
     return found.queue_packets is not None and found.queue_packets.low > _DEEP
 
 
-def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
+def _is_ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
     """Return whether a shaper of equally large packets could also be a line with regular later loss of at least every
     second packet.
 

@@ -172,7 +172,7 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
     # Regular losses of equally large packets may leave no two packets back to back.
     for parts in range(1, _BETWEEN + 2 if np.ptp(size) == 0 else 2):
         per_byte, error = slot[0] / parts, slot[1]
-        if _lost_behind(in_s, out_s, per_byte * size, error):
+        if _needs_later_losses(in_s, out_s, per_byte * size, error):
             rate, largest = 8 / per_byte, float(size.max())
             interval = Interval(rate, (1 - error) * rate, (1 + error) * rate)
             burst = Interval(largest, 0.0, 2 * largest)
@@ -180,7 +180,7 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
     return None
 
 
-def _lost_behind(in_s: Array, out_s: Array, on_line: Array, error: float) -> bool:
+def _needs_later_losses(in_s: Array, out_s: Array, on_line: Array, error: float) -> bool:
     """Return whether a line explains the departures of waiting packets only if lost packets also crossed it."""
     passed = ~np.isnan(out_s)
     came = in_s + float((out_s - in_s - on_line)[passed].min())

@@ -142,7 +142,7 @@ class ConfiguredPort:
         return not self.shutdown and (self.address is not None or bool(self.dynamic) or self.ipv6_address is not None)
 
     @property
-    def management(self) -> bool:
+    def is_management(self) -> bool:
         """True if it is only for management of the device."""
         return bool(MANAGEMENT.search(self.vrf)) or (self.name == "GigabitEthernet0" and bool(self.vrf))
 

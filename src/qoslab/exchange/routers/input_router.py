@@ -78,7 +78,7 @@ class InputRouter:
     def linkable_interfaces(self) -> Iterator[ConfiguredPort]:
         """Yield the interfaces with an address that can be the end of a link, in order."""
         for port in self.layout.ports.values():
-            if not port.management and (port.has_network or self._has_only_policy(port)):
+            if not port.is_management and (port.has_network or self._has_only_policy(port)):
                 yield port
 
     def _has_only_policy(self, port: ConfiguredPort) -> bool:

@@ -193,7 +193,7 @@ def check_queueing(device: Device, interface: Interface, asked: str) -> None:
         ("random-detect", interface.random_detect is not None),
         (
             "service-policy output",
-            asked != "fair-queue" and _configured_queues(device, interface.service_policy_output),
+            asked != "fair-queue" and _has_configured_queues(device, interface.service_policy_output),
         ),
     )
     for what, there in kinds:
@@ -201,7 +201,7 @@ def check_queueing(device: Device, interface: Interface, asked: str) -> None:
             raise RejectedError(MUST_REMOVE.format(what=what))
 
 
-def _configured_queues(device: Device, name: str | None) -> bool:
+def _has_configured_queues(device: Device, name: str | None) -> bool:
     policy = None if name is None else device.policy_maps.get(name)
     return policy is not None and any(each.queueing for part in descendants(device, policy) for each in part.classes)
 
