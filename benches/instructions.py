@@ -82,24 +82,24 @@ def table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]) -
 def tables(counts: Counts) -> Iterator[str]:
     """Yield the lines of all tables."""
 
-    def of(group: str, name: str, first: int, step: int, many: int) -> list[float]:
+    def costs(group: str, name: str, first: int, step: int, many: int) -> list[float]:
         return [counts[group, name, first + step * each] for each in range(many)]
 
     yield from table(
         ("port", *(f"{flows} flow{'s' if flows != '1' else ''}" for flows in FLOWS)),
-        [(title, of("port", name, 0, 1, len(FLOWS))) for name, title in PORTS.items()],
+        [(title, costs("port", name, 0, 1, len(FLOWS))) for name, title in PORTS.items()],
     )
     yield from ("", *CLASSES_WAIT, "")
     by_classes = [
-        (f"{title} | {flows}", of("scheduler", name, number, len(FLOWS), len(CLASSES)))
+        (f"{title} | {flows}", costs("scheduler", name, number, len(FLOWS), len(CLASSES)))
         for name, title in SCHEDULERS.items()
         for number, flows in enumerate(FLOWS)
     ]
-    lists = of("scheduler", "hqf_access_lists", 0, 1, len(CLASSES))
+    lists = costs("scheduler", "hqf_access_lists", 0, 1, len(CLASSES))
     by_classes.append(("later generation, each class matches an access list | 1", lists))
     yield from table(("", "flows", "1 class", *CLASSES[1:]), by_classes)
     yield from ("", "Frames through a switch's ports:", "")
-    ports = [(title, of("switch", name, 0, 1, 4)) for name, title in SWITCH.items()]
+    ports = [(title, costs("switch", name, 0, 1, 4)) for name, title in SWITCH.items()]
     yield from table(("", "1 port", "8", "24", "48"), ports)
     parse = round(counts["parse", "short", 0])
     yield from ("", f"Parsing a frame (`frame::parse`) takes {parse}, regardless of its length.")

@@ -77,14 +77,14 @@ def time_run(program: Path, runs: int, folder: Path) -> Run:
 def count_instructions(program: Path, folder: Path) -> Run:
     """Return the instructions of the traffic."""
 
-    def one(seconds: int) -> Run:
+    def simulate_once(seconds: int) -> Run:
         words = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}")
         values, text = run(program, seconds, folder, words)
         collected = re.search(r"Collected : (\d+)", text)
         assert collected is not None, text
         return Run(values.packets, values.events, int(collected[1]))
 
-    short, long = (one(seconds) for seconds in COUNTED)
+    short, long = (simulate_once(seconds) for seconds in COUNTED)
     return long - short
 
 

@@ -83,7 +83,7 @@ def compare() -> list[Causes]:
     cases = [random_path(random, number) for number in range(PATHS)]
     ns3_program()
 
-    def one(number: int, case: PathCase) -> Causes:
+    def run_case(number: int, case: PathCase) -> Causes:
         shown = [name for name, path in SHOWN.items() if path == number]
         without = {name: differences(case, [each for each in MECHANISMS if each != name]) for name in shown}
         like_linux = differences(case, list(MECHANISMS))
@@ -91,4 +91,4 @@ def compare() -> list[Causes]:
         return replace(result, nearby=nearby_differences(case)) if result.remaining() else result
 
     with ThreadPoolExecutor(3) as pool:
-        return list(pool.map(one, range(1, PATHS + 1), cases))
+        return list(pool.map(run_case, range(1, PATHS + 1), cases))

@@ -233,7 +233,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
             but this one:"""
         ),
         "",
-        *(line for text in shown for line in listed(text)),
+        *(line for text in shown for line in list_item(text)),
         "",
         *wrap_paragraph(
             f"""Differences of at least 1 % that remain, with their mean over nearly the same paths (with up to {steps}
@@ -277,6 +277,6 @@ def _percent(found: dict[str, Interval]) -> str:
     return ", ".join(f"{100 * signed(found[metric]):+.1f} %" for metric in METRICS)
 
 
-def listed(text: str) -> list[str]:
+def list_item(text: str) -> list[str]:
     """Return an item of a list."""
     return wrap_paragraph(f"- {text}.", "  ")

@@ -49,15 +49,15 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
     def made() -> Iterator[None]:
         compute, compare = analysis.metrics_of_cell, analysis.report_mismatches
 
-        def changed(rows: Columns) -> Columns:
+        def changed_columns(rows: Columns) -> Columns:
             return Columns.from_frame(change(tables.make_frame(name, rows)))
 
         def mistaken(key: tuple[object, ...], facts: CellFacts, *others: Any) -> list[dict[str, object]]:
-            read = {**facts.tables, name: changed(facts.tables[name])}
+            read = {**facts.tables, name: changed_columns(facts.tables[name])}
             return compute(key, replace(facts, tables=read), *others)
 
         def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
-            return compare(changed(flows) if name == "flows" else flows, arriving)
+            return compare(changed_columns(flows) if name == "flows" else flows, arriving)
 
         with patch.object(analysis, "metrics_of_cell", mistaken), patch.object(analysis, "report_mismatches", unlike):
             yield
@@ -105,10 +105,10 @@ def with_warm_up() -> Iterator[None]:
     """Count the warm-up as measurement."""
     found = steady.warm_up
 
-    def none(series: Values, known: int = 0) -> WarmUp:
+    def without_samples(series: Values, known: int = 0) -> WarmUp:
         return replace(found(series, known), samples=0)
 
-    with patch.object(steady, "warm_up", none):
+    with patch.object(steady, "warm_up", without_samples):
         yield
 
 
@@ -204,11 +204,11 @@ def _certain_alone(right: Callable[..., tuple[statistics._Uncertain, str]], *giv
 def _as_passed(verdict: str) -> Callable[..., object]:
     """Count every verdict as passed."""
 
-    def judged(right: Callable[..., object], *given: object) -> object:
+    def verdict_text(right: Callable[..., object], *given: object) -> object:
         found = right(*given)
         return WITHIN if found == verdict else found
 
-    return judged
+    return verdict_text
 
 
 def _without_parameters(

@@ -173,7 +173,7 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
     made = lab_machinery(lab_kind(SimulatedKind.name))
     shared = made.shared()
 
-    def one(task: CellTask) -> Cell:
+    def run_task(task: CellTask) -> Cell:
         cell = folder.cell_folder(task.identity)
         slot = WorkerSlot(0, "", folder.path, shared, _ignore_output, lambda text: None, threading.Event())
         with made.worker(slot) as worker:
@@ -181,7 +181,7 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
         return cell
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(one, tasks))
+        return list(pool.map(run_task, tasks))
 
 
 def _ignore_output(cell: str, step: str, seconds: float | None = None) -> None:
@@ -293,7 +293,9 @@ def detecting_rows(file: ExperimentFile, mistake: Mistake, folder: Path) -> list
             each = [tables.arrow("metrics", readings.metrics_of_cell(*given)) for given in file.read]
             metrics = tables.with_parameters(concatenate_cells(each), parameters)
             output = [problem for given in file.held for problem in readings.report_mismatches(*given)]
-        return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in output[:1]]
+        return rows_that_fail(file, verdicts(file, metrics, {})) + [
+            (CAPTURED[file.name], "is invalid") for _ in output[:1]
+        ]
     rows: list[Row] | None = None
     for numbers in batches(file, mistake):
         rows = detecting_rows_in(file, mistake, affected_cells(file, mistake, numbers), folder)
@@ -313,10 +315,10 @@ def detecting_rows_in(file: ExperimentFile, mistake: Mistake, numbers: Sequence[
         return [("it is refused:", error.message)]
     metrics, invalid = used_metrics(file, cells)
     kept = file.metrics[~file.metrics["cell"].isin([cell.name for cell in cells])]
-    return changed(file, verdicts(file, pd.concat([kept, metrics], ignore_index=True), invalid))
+    return rows_that_fail(file, verdicts(file, pd.concat([kept, metrics], ignore_index=True), invalid))
 
 
-def changed(file: ExperimentFile, found: Verdicts) -> list[Row]:
+def rows_that_fail(file: ExperimentFile, found: Verdicts) -> list[Row]:
     """Return the rows that pass without a mistake and fail with it."""
     return [row for row in rows_with_verdict(file, WITHIN) if found.get(row) != WITHIN]
 

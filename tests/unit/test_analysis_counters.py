@@ -186,11 +186,11 @@ class TestClasses:
         """
         own, computed = class_metrics._window_rates, []
 
-        def counted(readings: Columns, *rest: Any) -> dict[str, Any]:
+        def replaced_readings(readings: Columns, *rest: Any) -> dict[str, Any]:
             computed.append(readings["class"][0])
             return own(readings, *rest)
 
-        monkeypatch.setattr(class_metrics, "_window_rates", counted)
+        monkeypatch.setattr(class_metrics, "_window_rates", replaced_readings)
         found = metrics({"classes": self.table.assign(cell="a/1")}, 9.0)
         shares = found[found["metric"].str.startswith("class.share(")]
         assert len(shares) == 3 and shares["value"].sum() == pytest.approx(1.0)

@@ -75,13 +75,13 @@ def test_cells_are_analysed_in_order_at_the_lowest_priority() -> None:
     seen: list[tuple[int, int]] = []
     both = threading.Event()
 
-    def each(taken: Cell) -> tuple[()]:
+    def analyse_nothing(taken: Cell) -> tuple[()]:
         seen.append((taken.repetition, os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
         if len(seen) == 2:
             both.set()
         return ()
 
-    analysis = BackgroundAnalysis(lambda: each, ignore_call, punctual=True)
+    analysis = BackgroundAnalysis(lambda: analyse_nothing, ignore_call, punctual=True)
     analysis.take(cell(1))
     analysis.start()
     analysis.start()
@@ -96,13 +96,13 @@ def test_unstarted_analysis_is_skipped() -> None:
     seen: list[int] = []
     begun, go_on = threading.Event(), threading.Event()
 
-    def each(taken: Cell) -> tuple[()]:
+    def analyse_nothing(taken: Cell) -> tuple[()]:
         begun.set()
         assert go_on.wait(60)
         seen.append(taken.repetition)
         return ()
 
-    analysis = BackgroundAnalysis(lambda: each, ignore_call, punctual=False)
+    analysis = BackgroundAnalysis(lambda: analyse_nothing, ignore_call, punctual=False)
     analysis.start()
     for number in (1, 2):
         analysis.take(cell(number))

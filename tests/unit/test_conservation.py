@@ -243,21 +243,21 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     probes, length_s = 600, 600
     text = length_s // 2 + length_s // 10
 
-    def of(extra: int, talking: tuple[str, ...]) -> list[str]:
+    def disagreement_lines(extra: int, talking: tuple[str, ...]) -> list[str]:
         counts = {"input_packets": probes + extra, "output_packets": probes, "output_drops": 0}
         interfaces = counted_interface(**{LAN: counts, WAN: {**counts, "input_packets": probes}})
         interfaces["time_s"] = interfaces["time_s"].replace(31.0, length_s - 1.0)
         hosts = {"client": {"eth0": HostCount(probes, probes, 60_000)}}
         return list(disagreements(TOPOLOGY, hosts, finding_rows(interfaces), [], talking=talking))
 
-    assert of(text, ("R1",)) == []
-    assert len(of(text, ())) == 2, "a virtual router says nothing"
+    assert disagreement_lines(text, ("R1",)) == []
+    assert len(disagreement_lines(text, ())) == 2, "a virtual router says nothing"
     on_link, in_router = round(PACKETS + BY_ITSELF * length_s), round(PACKETS + 2 * BY_ITSELF * length_s)
     # With half a per cent of the counted packets.
-    assert of(on_link, ("R1",)) == []
-    (reported,) = of(on_link + 10, ("R1",))
+    assert disagreement_lines(on_link, ("R1",)) == []
+    (reported,) = disagreement_lines(on_link + 10, ("R1",))
     assert f"client sent {probes} packets on eth0" in reported and "the two may differ by at most 606" in reported
-    _, reported = of(in_router + 20, ("R1",))
+    _, reported = disagreement_lines(in_router + 20, ("R1",))
     assert f"{in_router + 20} are unaccounted for" in reported
 
 

@@ -55,11 +55,11 @@ def test_report_with_helpers_imports_no_planted_module(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     helped, take = [], Readings.take
 
-    def counted(readings: Readings, *answer: Any) -> None:
+    def count_and_take(readings: Readings, *answer: Any) -> None:
         helped.append(answer)
         take(readings, *answer)
 
-    monkeypatch.setattr(Readings, "take", counted)
+    monkeypatch.setattr(Readings, "take", count_and_take)
     assert main(["report", str(made.path)]) == 0
     assert helped
 
@@ -93,10 +93,12 @@ def test_every_process_start_uses_the_safe_form() -> None:
         file.relative_to(PACKAGE).as_posix(): number
         for file in PACKAGE.rglob("*.py")
         if '"-m"' in file.read_text(encoding="utf-8")
-        if (number := sum(isinstance(node, ast.Constant) and node.value == "-m" for node in ast.walk(parsed(file))))
+        if (
+            number := sum(isinstance(node, ast.Constant) and node.value == "-m" for node in ast.walk(syntax_tree(file)))
+        )
     }
     assert found == {"system/programs.py": 1, ANSIBLES: 1}
 
 
-def parsed(file: Path) -> ast.Module:
+def syntax_tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))

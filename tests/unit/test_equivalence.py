@@ -57,7 +57,7 @@ def test_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "metric", "unit", "figure", "margin", "basis"),
+    ("bounds", "metric", "unit", "value", "margin", "basis"),
     [
         ({"predicted": "1 Mb/s", "within": "2 %"}, "goodput.sum", "b/s", 1e6, 2e4, "window around the prediction"),
         ({"predicted": 9, "between": [8, 12]}, "fairness.jain", "index", 9, 1, "window around the prediction"),
@@ -108,14 +108,14 @@ FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_lab_beyond_the_margin_differs(sign: int) -> None:
-    def reported(difference: float, margin: float, *second: float) -> str:
+    def agreement_of(difference: float, margin: float, *second: float) -> str:
         return agreement([sign * each for each in FIVE], [sign * each for each in second], difference, margin).word
 
-    assert reported(sign * 10, 5, 11, 12, 13, 14, 15) == DIFFERENT
+    assert agreement_of(sign * 10, 5, 11, 12, 13, 14, 15) == DIFFERENT
     # All results are beyond it, but the values are not, because these are not medians.
-    assert reported(sign * 5, 5, 11, 12, 13, 14, 15) == OPEN
+    assert agreement_of(sign * 5, 5, 11, 12, 13, 14, 15) == OPEN
     # The values are beyond it, but not enough of the results.
-    assert reported(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
+    assert agreement_of(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
 
 
 def test_probability_equals_that_of_the_rank_test() -> None:

@@ -292,7 +292,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
     disk, moments = PowerLoss(tmp_path), itertools.count()
     left = tmp_path / "left"
 
-    def watched(name: str, own: Callable[..., None]) -> Callable[..., None]:
+    def watched_operation(name: str, own: Callable[..., None]) -> Callable[..., None]:
         def change(self: Disk, path: Path, *rest: Path | bytes) -> None:
             own(self, path, *rest)
             getattr(disk, name)(
@@ -307,7 +307,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
         # One sync after another, so that the order is fixed.
         patch.setattr("qoslab.results.file_access.SYNCS", 1)
         for name in CHANGING:
-            patch.setattr(Disk, name, watched(name, getattr(Disk, name)))
+            patch.setattr(Disk, name, watched_operation(name, getattr(Disk, name)))
         status = main(words)
         assert status == status_of(newest_run(Path())) in (0, 1)
     states = sorted(left.iterdir())
@@ -347,7 +347,7 @@ def kill_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -
         if ((number := next(moments)) % some == 0 or CELL_RECORD in path.name) and Path("runs").exists():
             shutil.copytree("runs", left / f"{number:04}" / "runs", symlinks=True)
 
-    def watched(name: str, own: Callable[..., None]) -> Callable[..., None]:
+    def watched_operation(name: str, own: Callable[..., None]) -> Callable[..., None]:
         def change(self: Disk, path: Path, *rest: Any) -> None:
             with one:
                 if name in ("create", "append"):
@@ -361,7 +361,7 @@ def kill_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -
         return change
 
     for name in CHANGING:
-        monkeypatch.setattr(Disk, name, watched(name, getattr(Disk, name)))
+        monkeypatch.setattr(Disk, name, watched_operation(name, getattr(Disk, name)))
 
 
 @pytest.mark.long

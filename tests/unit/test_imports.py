@@ -50,13 +50,13 @@ ALLOWED = {
 }
 
 
-def order() -> list[str]:
+def module_order() -> list[str]:
     """Return the modules of the tables, from the bottom layer up; those of one row from left to right."""
     page = (TOP / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     return [name for layer in reversed(read_layers(page)) for name in layer.packages]
 
 
-ORDER = order()
+ORDER = module_order()
 
 
 def table_module(file: Path) -> str:

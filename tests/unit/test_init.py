@@ -114,12 +114,12 @@ def test_empty_folder_stays_empty_if_init_fails(
     monkeypatch.chdir(tmp_path)
     rename, moved = Path.rename, iter(range(number))
 
-    def full(self: Path, target: Path) -> Path:
+    def fail_to_rename(self: Path, target: Path) -> Path:
         if self.parent.name.startswith(".draft.") and next(moved, None) is None:
             raise OSError(errno.ENOSPC, "full")
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(Path, "rename", fail_to_rename)
     assert main(["init", "."]) == 2
     assert ".: cannot be written, the disk is full" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -66,14 +66,14 @@ def test_login_at_privilege_15_needs_no_enable() -> None:
 
 
 def test_clients_of_a_fast_device_get_its_timeouts() -> None:
-    def reported(access: IosAccess) -> tuple[object, object]:
+    def timeouts_of(access: IosAccess) -> tuple[object, object]:
         (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
         cli = make_testbed("lab", {"R1": access})["devices"]["R1"]["connections"]["cli"]
         return variables.get("ansible_buffer_read_timeout"), cli["settings"].get("EXECUTE_MATCHED_RETRY_SLEEP")
 
     proxied = IosAccess("127.0.0.1", "lab", "secret", proxied=True)
-    assert reported(proxied) == (None, DEVICE_RETRY_S), "each as long as by itself"
-    assert reported(replace(proxied, pause_s=0.02)) == (0.02, 0.02)
+    assert timeouts_of(proxied) == (None, DEVICE_RETRY_S), "each as long as by itself"
+    assert timeouts_of(replace(proxied, pause_s=0.02)) == (0.02, 0.02)
 
 
 @pytest.mark.parametrize("lab", [True, *long_cases(False)])

@@ -119,17 +119,17 @@ def test_show_ip_interface_names_the_lists() -> None:
     router = FakeRouter()
     apply_config(router.device, FILTERS.replace("Serial0/0", "FastEthernet0/1"))
 
-    def shown(command: str) -> str:
+    def output_of(command: str) -> str:
         printed = type_lines(router, f"terminal length 0\n{command}\n")
         return printed.split(f"#{command}\n")[1].rpartition("R1#")[0]
 
-    parsed = ShowIpInterface(device=None).cli(output=shown("show ip interface"))
+    parsed = ShowIpInterface(device=None).cli(output=output_of("show ip interface"))
     assert set(parsed) == set(router.device.interfaces)
     found: dict[str, Any] = parsed["FastEthernet0/1"]
     assert (found["inbound_access_list"], found["outbound_access_list"], found["mtu"]) == ("EDGE", "7", 1500)
     assert found["ipv4"]["192.168.20.1/24"]["broadcast_address"] == "255.255.255.255"
     assert "outbound_access_list" not in parsed["FastEthernet0/0"]
-    six = shown("show ipv6 interface FastEthernet0/1")
+    six = output_of("show ipv6 interface FastEthernet0/1")
     assert ("  Inbound access list EDGE6\n" in six, "Outgoing" in six) == (True, False)
     addresses = ShowIpv6Interface(device=None).cli(output=six)["FastEthernet0/1"]["ipv6"]
     assert "2001:DB8::1/64" in addresses

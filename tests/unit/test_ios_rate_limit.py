@@ -116,7 +116,7 @@ def test_burst_below_a_2000th_of_the_rate_is_refused() -> None:
         apply_config(device, f"interface Serial0/0\n{line}\n")
 
 
-def counted(conformed: int, exceeded: int, burst: int) -> dict[str, Any]:
+def rate_limit_counters(conformed: int, exceeded: int, burst: int) -> dict[str, Any]:
     return {
         "conformed": {"packets": conformed // 123, "bytes": conformed},
         "exceeded": {"packets": exceeded // 1500, "bytes": exceeded},
@@ -152,7 +152,9 @@ def test_show_interfaces_rate_limit_prints_each_line() -> None:
         "rate-limit input 512000 80000 80000 conform-action transmit exceed-action drop\n"
         "rate-limit output access-group 101 8000 1500 3000 conform-action set-prec-continue 5 exceed-action drop\n"
     )
-    counters = interface_counters(rate_limit_input=[counted(2829, 0, 0)], rate_limit_output=[counted(0, 3000, 1404)])
+    counters = interface_counters(
+        rate_limit_input=[rate_limit_counters(2829, 0, 0)], rate_limit_output=[rate_limit_counters(0, 3000, 1404)]
+    )
     every = {"FastEthernet0/0": interface_counters(), "Serial0/0": counters}
     assert show_rate_limit(configured_device(text), every) == PRINTED
     assert show_rate_limit(configured_device(text), every, interface="FastEthernet0/0") == ""
@@ -183,7 +185,7 @@ def test_router_answers_show_interfaces_rate_limit() -> None:
         router.device,
         "interface FastEthernet0/0\nrate-limit input 8000 1500 3000 conform-action transmit exceed-action drop\n",
     )
-    router.interfaces = {"FastEthernet0/0": interface_counters(rate_limit_input=[counted(2829, 0, 0)])}
+    router.interfaces = {"FastEthernet0/0": interface_counters(rate_limit_input=[rate_limit_counters(2829, 0, 0)])}
     assert "conformed 23 packets, 2829 bytes; action: transmit" in type_lines(
         router, "show interfaces fa0/0 rate-limit\r"
     )

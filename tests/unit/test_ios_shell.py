@@ -466,19 +466,19 @@ def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) ->
     routers = [FakeRouter(model) for model in models]
     capabilities = frozenset[str]().union(*(device_capabilities(router.device.hardware) for router in routers))
 
-    def listed(name: str) -> list[str]:
+    def inert_block_lines(name: str) -> list[str]:
         blocks = re.findall(r"```(\w*)\n(.*?)```", (docs / f"{name}.md").read_text(), re.DOTALL)
         # Those with a language are configuration.
         return [line for language, block in blocks if not language for line in block.splitlines()]
 
-    commands = listed(guide)
+    commands = inert_block_lines(guide)
     assert len(commands) > 20
     for command in commands:
         EXEC.parse("privileged", command, capabilities=capabilities)
     printed = [type_lines(router, "show ?\x15") for router in routers]
     shown = {match.split(" ")[0] for text in printed for match in text.split("\n  ")[1:]}
     # What a switch has in common with a router is listed with the router.
-    commands += listed("reference/router")
+    commands += inert_block_lines("reference/router")
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake_router import interface_counters
-from test_ios_xe_show import printed
+from test_ios_xe_show import policy_output
 
 from qoslab.ios.model import generations
 from qoslab.ios.model.device import Interface
@@ -68,13 +68,13 @@ interface GigabitEthernet0/0/3
 """
 
 
-def reported() -> list[str]:
+def all_output() -> list[str]:
     """Return all output of this package on a router with IOS-XE."""
     interface = Interface("GigabitEthernet0/0/0")
     counters = interface_counters()
     counters["queue"] |= {"strategy": "class_based", "threshold": None}
     lines = queue_lines(interface, counters, generations.GENERATIONS["ios-xe"])  # type: ignore[arg-type]
-    return [answer_text(answer_policy(CONFIGURATION)), printed(), *lines]
+    return [answer_text(answer_policy(CONFIGURATION)), policy_output(), *lines]
 
 
 PROPERTIES: dict[str, Any] = {
@@ -100,14 +100,14 @@ PROPERTIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_wrong_generation_property_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reported()
+    right = all_output()
     wrong = replace(generations.GENERATIONS["ios-xe"], **{name: PROPERTIES[name]})
     monkeypatch.setitem(generations.GENERATIONS, "ios-xe", wrong)  # type: ignore[arg-type]
-    assert reported() != right
+    assert all_output() != right
 
 
 @pytest.mark.parametrize(
-    ("figure", "wrong"),
+    ("value", "wrong"),
     [
         ("XE_QUEUE_LIMIT_PACKET", 1514),
         ("XE_QUEUE_LIMIT_LEAST", 40),
@@ -118,14 +118,14 @@ def test_wrong_generation_property_is_detected(name: str, monkeypatch: pytest.Mo
     ],
 )
 def test_wrong_default_value_is_detected(value: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reported()
+    right = all_output()
     monkeypatch.setattr(generations.engine_defaults, value, wrong)
-    assert reported() != right
+    assert all_output() != right
 
 
 def test_wrong_bandwidth_division_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reported()
+    right = all_output()
     monkeypatch.setattr(
         shares, "_excess_rates", lambda classes, level, left: shares._queue_weights(classes, level.base, left)
     )
-    assert reported() != right
+    assert all_output() != right

@@ -154,13 +154,13 @@ def edge() -> tuple[dict[str, Any], dict[str, Any]]:
     return config, {"interfaces": {name: interface_counters(policy_output=policy)}}
 
 
-def printed() -> str:
+def policy_output() -> str:
     config, counters = edge()
     return show_policy_map_interface(config, counters)  # type: ignore[arg-type]
 
 
 def test_genie_parses_the_wan_edge() -> None:
-    parsed: Any = parse("iosxe", "show policy-map interface", printed()).parsed
+    parsed: Any = parse("iosxe", "show policy-map interface", policy_output()).parsed
     policies = parsed["GigabitEthernet0/0/0"]["service_policy"]["output"]["policy_name"]
     parent = policies["PARENT"]["class_map"]["class-default"]
     assert parent["target_shape_rate"] == 50_000_000
@@ -190,14 +190,14 @@ def test_genie_parses_the_wan_edge() -> None:
 
 
 def test_rates_are_whole_kilobits_in_bits() -> None:
-    text = printed()
+    text = policy_output()
     assert "5 minute offered rate 900000 bps, drop rate 40000 bps\n" in text
     assert "5 minute offered rate 920000 bps, drop rate 0000 bps\n" in text
     assert "conformed 17000 bps, exceeded 0000 bps\n" in text
 
 
 def test_ios_xe_match_lines_have_no_counters() -> None:
-    lines = [line.strip() for line in printed().splitlines()]
+    lines = [line.strip() for line in policy_output().splitlines()]
     at = lines.index("Match:  dscp ef (46)")
     assert "packets" not in lines[at + 1]
     assert not any(line.endswith("rate 0 bps") for line in lines)

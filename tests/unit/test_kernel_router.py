@@ -53,7 +53,7 @@ interface eth1
 """
 
 
-def words(config: KernelConfig) -> list[str]:
+def command_texts(config: KernelConfig) -> list[str]:
     return [" ".join(each.words) for each in config.commands]
 
 
@@ -80,12 +80,12 @@ def test_platform_translates_its_language_to_tc_commands(monkeypatch: pytest.Mon
 
     monkeypatch.setitem(PLATFORMS.own, "tc", TcPlatform(translation=translated_plan))  # type: ignore[arg-type]
     found = kernel_config(TOPOLOGY, "R1", "queue fq_codel")
-    assert words(found) == ["qdisc add dev eth1 root fq_codel"] and found.as_config()["counters"] == "qdiscs"
+    assert command_texts(found) == ["qdisc add dev eth1 root fq_codel"] and found.as_config()["counters"] == "qdiscs"
 
 
 def test_tc_commands_are_unchanged() -> None:
     found = kernel_config(TOPOLOGY, "R1", "tc qdisc add dev eth1 root cake bandwidth 20mbit\n")
-    assert words(found) == ["qdisc add dev eth1 root cake bandwidth 20mbit"]
+    assert command_texts(found) == ["qdisc add dev eth1 root cake bandwidth 20mbit"]
     assert (found.classes, found.notes, found.shapes_lines) == (None, (), False)
 
 
@@ -111,7 +111,7 @@ def test_action_without_equivalent_is_refused_by_name_and_leaves_no_command(line
 
 def test_interface_lines_without_effect_become_comments() -> None:
     found = kernel_config(TOPOLOGY, "R1", f"{POLICY}interface eth1\n no cdp enable\n")
-    assert not found.refused_actions and words(found) == words(kernel_config(TOPOLOGY, "R1", POLICY))
+    assert not found.refused_actions and command_texts(found) == command_texts(kernel_config(TOPOLOGY, "R1", POLICY))
     assert [each.line.text for each in found.remarks] == ["no cdp enable"]
 
 

@@ -26,20 +26,20 @@ ITEMS = [
 ]
 
 
-def chosen() -> list[str]:
+def selected_tests() -> list[str]:
     return [each.nodeid for each, runs in levels.select_cases(ITEMS) if runs]
 
 
 def test_short_level_runs_every_nth_case_of_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(levels.VARIABLE, raising=False)
-    assert chosen() == ["plain", "sweep[a]", "sweep[d]", "sweep of others[a]"]
+    assert selected_tests() == ["plain", "sweep[a]", "sweep[d]", "sweep of others[a]"]
     assert (levels.every_nth(7), levels.example_count(90), levels.value_by_level(short=1, long=2)) == (7, 9, 1)
     assert levels.example_count(20) == 5
 
 
 def test_long_level_runs_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(levels.VARIABLE, "1")
-    assert chosen() == [each.nodeid for each in ITEMS]
+    assert selected_tests() == [each.nodeid for each in ITEMS]
     assert (levels.every_nth(7), levels.example_count(25), levels.value_by_level(short=1, long=2)) == (1, 25, 2)
 
 

@@ -106,16 +106,18 @@ def test_devices_of_filters_and_actions_are_also_renamed() -> None:
 def test_obstacles_of_a_kernel_are_findings() -> None:
     name, host = next(iter(preflight_facts().hosts.items()))
 
-    def found(kernel: KernelFacts | None, *, root: bool = True) -> list[str]:
+    def finding_texts(kernel: KernelFacts | None, *, root: bool = True) -> list[str]:
         changed = replace(host, kernel=kernel, root=root)
         return [str(each) for each in check_linux_routers(replace(preflight_facts(), hosts={name: changed}))]
 
-    assert found(None, root=False) == found(KernelFacts("6.1")) == []
-    assert found(KernelFacts(), root=False) == [
+    assert finding_texts(None, root=False) == finding_texts(KernelFacts("6.1")) == []
+    assert finding_texts(KernelFacts(), root=False) == [
         f"{name}: found a login without root privileges, expected them for changes to qdiscs; "
         "set ansible_become: true, or log in as root"
     ]
-    assert found(KernelFacts("6.1", forwards=False, obstacles=(("eth1 has the qdisc htb 1:", "Remove it."),))) == [
+    assert finding_texts(
+        KernelFacts("6.1", forwards=False, obstacles=(("eth1 has the qdisc htb 1:", "Remove it."),))
+    ) == [
         f"{name}: found net.ipv4.ip_forward 0, expected 1 on a router of the experiment; "
         "sysctl -w net.ipv4.ip_forward=1",
         f"{name}: eth1 has the qdisc htb 1:; remove it",

@@ -125,12 +125,12 @@ def test_router_waits_for_a_client_that_does_not_read(
     written = 0
     write = Terminal.write
 
-    def counted(self: Terminal, text: str) -> None:
+    def count_and_write(self: Terminal, text: str) -> None:
         nonlocal written
         written += len(text)
         write(self, text)
 
-    monkeypatch.setattr(Terminal, "write", counted)
+    monkeypatch.setattr(Terminal, "write", count_and_write)
 
     async def run() -> None:
         client = await way(device)
@@ -171,12 +171,12 @@ def test_endless_input_waits_at_the_client(
     most = 0
     feed = Terminal.feed
 
-    def watched(self: Terminal, text: str) -> None:
+    def watch_and_write(self: Terminal, text: str) -> None:
         nonlocal most
         feed(self, text)
         most = max(most, len(self._input))
 
-    monkeypatch.setattr(Terminal, "feed", watched)
+    monkeypatch.setattr(Terminal, "feed", watch_and_write)
     device.router.outcomes, answered = [], device.router.outcomes
 
     async def run() -> None:

@@ -54,12 +54,12 @@ def test_queues_in_bytes_are_counted_by_the_shortest_packets(limit: str, packets
 
 
 def test_limits_in_microseconds_depend_on_the_rate() -> None:
-    def of(limit: str) -> int:
+    def memory_with(limit: str) -> int:
         text = f"policy-map P\n class class-default\n  bandwidth 1000\n  queue-limit {limit}\n"
         text += "interface GigabitEthernet0/0/0\n service-policy output P\n"
         return queued_bytes(parse_config(text, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios"))
 
-    assert of("3000 us") == of("3 ms")
+    assert memory_with("3000 us") == memory_with("3 ms")
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def test_limits_in_milliseconds_refer_to_the_rate_of_the_class(lines: str, limit
         " class class-default\n  shape average 1000000000\n  service-policy C\n"
     )
 
-    def of(attached: str) -> int:
+    def memory_with(attached: str) -> int:
         port = f"interface GigabitEthernet0/0/0\n{attached}"
         return queued_bytes(parse_config(text + port, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios")) // FRAME
 
-    assert of(" service-policy output P\n") - of("") == limit_bytes // 24 + 1
+    assert memory_with(" service-policy output P\n") - memory_with("") == limit_bytes // 24 + 1
 
 
 def experiment(folder: Path, text: str, template: str = "") -> Path:

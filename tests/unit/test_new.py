@@ -232,13 +232,13 @@ def test_template_is_not_left_without_its_experiment(
 ) -> None:
     rename = Path.rename
 
-    def full(path: Path, target: Path) -> Path:
+    def fail_to_rename(path: Path, target: Path) -> Path:
         if target.name == "mine.yml":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return rename(path, target)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(Path, "rename", fail_to_rename)
     assert main(["new", "experiment", "mine", "--policy", "police"]) == 2
     assert "mine.yml: cannot be written, the disk is full" in capsys.readouterr().err
     assert list(tmp_path.rglob("*")) == []

@@ -104,11 +104,11 @@ def test_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
         "print(read, *(matplotlib.rcParams[each] for each in ('text.usetex', 'font.size', 'lines.linewidth')))"
     )
 
-    def printed(folder: Path) -> list[str]:
+    def program_output(folder: Path) -> list[str]:
         command = [sys.executable, "-P", "-c", code]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.split()
 
     (tmp_path / "without").mkdir()
-    (read, *styled), (unread, *expected) = printed(tmp_path), printed(tmp_path / "without")
+    (read, *styled), (unread, *expected) = program_output(tmp_path), program_output(tmp_path / "without")
     assert (read, unread) == ("True", "False"), "matplotlib itself reads the file"
     assert styled == expected

@@ -27,7 +27,7 @@ ios:
 """
 
 
-def words(source: Path) -> dict[str, tuple[str | None, str | None]]:
+def passwords_by_router(source: Path) -> dict[str, tuple[str | None, str | None]]:
     found = read_inventory(source)
     return {name: (each.password, each.enable) for name, each in found.items() if isinstance(each, IosAccess)}
 
@@ -35,7 +35,7 @@ def words(source: Path) -> dict[str, tuple[str | None, str | None]]:
 def test_missing_passwords_are_requested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rack = tmp_path / "rack.yml"
     rack.write_text(RACK)
-    before = words(rack)
+    before = passwords_by_router(rack)
     text = {
         "Password for ann on R1 (empty: use a key): ": "typed-password-1",
         "Enable secret for R1 (empty: none): ": "typed-secret-1",
@@ -44,14 +44,14 @@ def test_missing_passwords_are_requested_once(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(getpass, "getpass", lambda prompt: text.pop(prompt))
     prompt_for_passwords(rack, ("R1", "R2", "R3"))
     assert text == {}
-    assert words(rack) == {
+    assert passwords_by_router(rack) == {
         **before,
         "R1": ("typed-password-1", "typed-secret-1"),
     }
     assert before["R3"] == ("it-is-there-3", None) and before["R4"] == (None, None)
     # The same inventory under another name.
     monkeypatch.chdir(tmp_path)
-    assert words(Path("rack.yml")) == words(rack)
+    assert passwords_by_router(Path("rack.yml")) == passwords_by_router(rack)
     assert KNOWN.hidden("R1 has typed-password-1 and typed-secret-1") == "R1 has <removed> and <removed>"
 
 

@@ -264,14 +264,27 @@ def test_packet_identity_is_equal_on_every_link(tmp_path: Path, linktype: int, b
 
 
 def test_packet_identity_uses_only_unchanged_fields(tmp_path: Path) -> None:
-    def changed(**places: int) -> bytes:
+    def changed_frame(**places: int) -> bytes:
         data = bytearray(IP + bytes(60))
         for place, value in places.items():
             data[int(place[1:])] = value
         return bytes(12) + b"\x08\x00" + bytes(data)
 
-    routers = [changed(), changed(p1=0xB8), changed(p8=63), changed(p10=1, p11=2), changed(p26=9, p27=9)]
-    others = [changed(p5=9), changed(p3=1), changed(p15=9), changed(p20=1), changed(p23=1), changed(p70=1)]
+    routers = [
+        changed_frame(),
+        changed_frame(p1=0xB8),
+        changed_frame(p8=63),
+        changed_frame(p10=1, p11=2),
+        changed_frame(p26=9, p27=9),
+    ]
+    others = [
+        changed_frame(p5=9),
+        changed_frame(p3=1),
+        changed_frame(p15=9),
+        changed_frame(p20=1),
+        changed_frame(p23=1),
+        changed_frame(p70=1),
+    ]
     (tmp_path / "x").write_bytes(pcap("<", 0xA1B2C3D4, 1, [(1, 0, each) for each in routers + others]))
     found = join_files(list(read_packets(tmp_path / "x")))
     assert len(set(found["identity"][:5])) == 1 and len(set(found["identity"])) == 1 + len(others)

@@ -524,10 +524,10 @@ PASTES: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("name", PASTES)
 def test_pasted_configuration_gives_the_same_values(name: str) -> None:
-    def found(text: str) -> list[ClassValues]:
+    def finding_texts(text: str) -> list[ClassValues]:
         return [each for policy in answer_policy(text, generation="hqf").policies for each in policy.classes]
 
-    assert found(PASTES[name](BARE)) == found(BARE)
+    assert finding_texts(PASTES[name](BARE)) == finding_texts(BARE)
 
 
 @pytest.mark.parametrize("name", sorted({*PASTES} - {"prompts", "no indentation", "fence", "tabs", "log", "banner"}))

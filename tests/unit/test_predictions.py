@@ -191,7 +191,7 @@ CLAIM = "claim"
 """Unit of a claim without a value."""
 
 
-def named(reference: str, own: str) -> list[Expectation]:
+def named_expectations(reference: str, own: str) -> list[Expectation]:
     """Return the expectations that a reference names: `[EXPERIMENT: ]ARM METRIC[ (CELLS)]`; any cells without."""
     before, separator, text = reference.partition(": ")
     found = expected(load_experiment_by_name(before if separator else own))
@@ -207,11 +207,13 @@ def is_implied(claim: str, own: str) -> bool:
     A is a reference, B a reference or a number in the metric's unit.
     """
     above, _, below = claim.partition(" > ")
-    least = [-math.inf if low is None else low for low, _ in (each.bounds for each in named(above, own))]
+    least = [-math.inf if low is None else low for low, _ in (each.bounds for each in named_expectations(above, own))]
     if below.replace(".", "", 1).isdigit():
         greatest = [float(below)]
     else:
-        greatest = [math.inf if high is None else high for _, high in (each.bounds for each in named(below, own))]
+        greatest = [
+            math.inf if high is None else high for _, high in (each.bounds for each in named_expectations(below, own))
+        ]
     return bool(least) and bool(greatest) and min(least) > max(greatest)
 
 
@@ -232,7 +234,7 @@ def is_compared(reference: str, metric_value: PublishedValue, name: str) -> bool
         assert compare is not None
         found = [each for each in compare.averages if f"average {each.title}" == reference]
         return bool(found) and all(each.is_within_bounds(value, value, value) for each in found)
-    bounds = named(reference, name)
+    bounds = named_expectations(reference, name)
     return bool(bounds) and all(each.is_within_bounds(value, uncertain=uncertain) for each in bounds)
 
 

@@ -105,14 +105,18 @@ def test_detecting_and_other_rows_are_written() -> None:
 
 
 def test_rows_that_detect_no_mistake_are_listed() -> None:
-    def none(proof: FileProof) -> str:
+    def undetected_section(proof: FileProof) -> str:
         return proof_document(MISTAKES, [proof]).partition("## Rows that detect no mistake\n")[2].partition("\n## ")[0]
 
-    assert "- one: 1 of 6 rows: `b`: `y`\n" in none(PROOF) and "may detect" not in none(PROOF)
-    assert "- more rows of one may detect one: 1 of 3 mistakes were not made" in none(replace(PROOF, spared=["seen"]))
+    assert "- one: 1 of 6 rows: `b`: `y`\n" in undetected_section(PROOF) and "may detect" not in undetected_section(
+        PROOF
+    )
+    assert "- more rows of one may detect one: 1 of 3 mistakes were not made" in undetected_section(
+        replace(PROOF, spared=["seen"])
+    )
     untried = replace(PROOF, noticed={"seen": SEEN})
-    assert "- more rows of one may detect one: 2 of 3 mistakes were not made" in none(untried)
-    assert "one" not in none(replace(PROOF, held=SEEN)).partition("violate them.")[2], "all notice one"
+    assert "- more rows of one may detect one: 2 of 3 mistakes were not made" in undetected_section(untried)
+    assert "one" not in undetected_section(replace(PROOF, held=SEEN)).partition("violate them.")[2], "all notice one"
 
 
 def test_report_of_whole_reads_makes_the_cell_invalid() -> None:

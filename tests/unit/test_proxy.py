@@ -314,7 +314,7 @@ def test_logins_are_sequential_with_a_pause(modern_device: FakeDevice, monkeypat
     began: list[float] = []
     ended: list[float] = []
 
-    async def reached(way: AccessMethod) -> DeviceLine:
+    async def connect_device_by(way: AccessMethod) -> DeviceLine:
         began.append(time.monotonic())
         return await connect_device(way)
 
@@ -328,7 +328,7 @@ def test_logins_are_sequential_with_a_pause(modern_device: FakeDevice, monkeypat
         for call in await asyncio.gather(logged_in(device), logged_in(device)):
             await device.leave(call)
 
-    monkeypatch.setattr("qoslab.run.real.access.device_logins.connect_device", reached)
+    monkeypatch.setattr("qoslab.run.real.access.device_logins.connect_device", connect_device_by)
     asyncio.run(two_at_once())
     assert len(began) == len(ended) == 2
     # The pause begins an instant before the login is handed out.
@@ -405,7 +405,7 @@ def test_next_client_logs_in_after_a_lost_connection(modern_device: FakeDevice, 
             {"R1": replace(connect_by_telnet(modern_device), port=proxy.port)}, transcripts=tmp_path
         ) as proxies:
 
-            async def cut() -> str:
+            async def connect_and_disconnect() -> str:
                 access = proxies.access()["R1"]
                 async with asyncssh.connect(
                     access.host, access.port, username=access.user, password=access.password, known_hosts=None
@@ -416,7 +416,7 @@ def test_next_client_logs_in_after_a_lost_connection(modern_device: FakeDevice, 
                     async with asyncio.timeout(10):
                         return str(await process.stdout.read())
 
-            assert asyncio.run(cut()) == ""
+            assert asyncio.run(connect_and_disconnect()) == ""
             assert privilege(proxies, "R1") == ANSWER
         assert proxy.connections == 2
     assert "= the device hung up\n" in (tmp_path / "R1.1.txt").read_text()

@@ -152,7 +152,7 @@ def _command(pid: int) -> bytes:
 
 
 def _child(parent: int) -> int:
-    def found() -> int:
+    def no_processors() -> int:
         for each in (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()):
             try:
                 own = int(Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[1])
@@ -162,4 +162,4 @@ def _child(parent: int) -> int:
                 return int(each)
         return 0
 
-    return wait_until(found, "a helper was started")
+    return wait_until(no_processors, "a helper was started")

@@ -46,7 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return folder
 
 
-def words(page: str) -> str:
+def page_text(page: str) -> str:
     """Return the text of a page, without scripts and style."""
 
     class Reader(HTMLParser):
@@ -106,13 +106,13 @@ class TestWords:
 
 class TestPage:
     def test_report_starts_with_the_verdict(self, run: RunFolder) -> None:
-        output = words(run.report.read_text())
+        output = page_text(run.report.read_text())
         assert "1 of 4 expected values is out of tolerance" not in output
         assert output.index("Outside tolerance") < output.index("Measured vs. published")
         assert "1 of 5 expected values is out of tolerance." in output
 
     def test_measured_and_published_values_are_shown(self, run: RunFolder) -> None:
-        output = words(run.report.read_text()).replace("\xa0", " ")
+        output = page_text(run.report.read_text()).replace("\xa0", " ")
         assert re.search(
             r"police\.exceed_share TCP probes\. – 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within as predicted",
             output,
@@ -121,7 +121,7 @@ class TestPage:
         assert "Shaped to 1 Mb/s over Policed to 1 Mb/s" in output
 
     def test_report_has_streams_counters_output_and_configuration(self, run: RunFolder) -> None:
-        output = words(run.report.read_text())
+        output = page_text(run.report.read_text())
         assert "Jain's fairness index" in output
         assert "class class-default" in output
         assert "Service-policy output: <during>" in output
@@ -166,7 +166,7 @@ class TestPage:
         assert note.paragraphs == [f"The sum is {text.rate(sums[0])}.", "Nobody measured –."]
         assert note.columns == ["goodput.sum", "fairness.jain"]
         assert [values[0] for _, values in note.rows] == [text.rate(each) for each in sums]
-        assert "In words" in words(render(folder).read_text())
+        assert "In words" in page_text(render(folder).read_text())
         (shorter,) = notes(folder.manifest().experiment, metrics[metrics["arm"] == arms[0]])
         assert len(shorter.paragraphs) == len(shorter.rows) == 1
         assert notes(folder.manifest().experiment, metrics[metrics["arm"] == "another"]) == []
@@ -200,7 +200,7 @@ class TestPage:
         assert (change.router, change.sentence) == ("R1", sentence)
         assert [heading for heading, _ in change.differences] == headings
         assert change.differences[-1][1] == "+policy-map Police\n+ class class-default"
-        output = words(render(folder).read_text())
+        output = page_text(render(folder).read_text())
         assert sentence in output and "+policy-map Police + class class-default" in output
         # Any output of a router is text on the page.
         assert ("-hostname R1 +hostname <elsewhere>" in output) is bool(left)
@@ -217,7 +217,7 @@ class TestPage:
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "informative"
         assert [graph.id for graph in page.graphs] == ["lead", "io-policed-reported", "io-shaped-reported"]
-        assert "No expectations were set; the values are below." in words(render(folder).read_text())
+        assert "No expectations were set; the values are below." in page_text(render(folder).read_text())
 
     @pytest.mark.sample(2)
     @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ class TestPage:
         folder = sample_run.make_run(tmp_path, experiment=experiment)
         outcome = analyse(folder)
         assert outcome.valid, outcome.reasons
-        page = words(render(folder, outcome).read_text()).replace("\xa0", " ")
+        page = page_text(render(folder, outcome).read_text()).replace("\xa0", " ")
         for each in message:
             assert re.search(each, page)
 
@@ -467,7 +467,7 @@ def test_without_a_publication_there_are_no_columns_for_it(
     experiment = {**sample_run.EXPERIMENT, "compare": {"expectations": expectations}}
     folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
     render(folder)
-    output = words(folder.report.read_text(encoding="utf-8"))
+    output = page_text(folder.report.read_text(encoding="utf-8"))
     assert "Measured vs. expected" in output
     assert "Metric Predicted Measured Tolerance Verdict" in output
     assert "ublished" not in output.split("Averages over cells")[0]

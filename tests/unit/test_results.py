@@ -305,12 +305,12 @@ class TestTables:
 
 
 def test_run_duration_counts_only_working_time() -> None:
-    def at(minute: int) -> datetime:
+    def time_at(minute: int) -> datetime:
         return datetime(2026, 11, 22, 10, minute, tzinfo=UTC)
 
-    killed, resumed = Session(started=at(0)), Session(started=at(50), ended=at(52))
-    first = Session(started=at(10), ended=at(30))
-    whole = manifest(started=at(0), ended=at(52), sessions=(killed, first, resumed))
+    killed, resumed = Session(started=time_at(0)), Session(started=time_at(50), ended=time_at(52))
+    first = Session(started=time_at(10), ended=time_at(30))
+    whole = manifest(started=time_at(0), ended=time_at(52), sessions=(killed, first, resumed))
     assert whole.took_s == 22 * 60
-    assert manifest(started=at(0), ended=at(52)).took_s == 52 * 60
-    assert manifest(started=at(0), ended=None, sessions=(killed,)).took_s is None
+    assert manifest(started=time_at(0), ended=time_at(52)).took_s == 52 * 60
+    assert manifest(started=time_at(0), ended=None, sessions=(killed,)).took_s is None

@@ -142,12 +142,12 @@ def test_probe_between_routers_is_traced_both_ways(tmp_path: Path) -> None:
     rest = "probes: [{name: p, type: icmp-echo, from: R1, to: R3, frequency: 1 s, timeout: 500 ms}]"
     ends = [*TWO, "R2 FastEthernet0/2 10.0.23.2/24 - R3 FastEthernet0/2 10.0.23.3/24"]
 
-    def found(*of_r3: str) -> list[str]:
+    def findings_without(*of_r3: str) -> list[str]:
         routers = node("R1", THERE, "10.0.23.0/24 10.0.12.2") + node("R2", BACK) + node("R3", *of_r3)
         return findings(tmp_path, HOSTS + routers.replace('ios, model: "3725"', "engine"), ends, rest)
 
-    assert found("10.0.12.0/24 10.0.23.2") == []
-    (missing,) = found()
+    assert findings_without("10.0.12.0/24 10.0.23.2") == []
+    (missing,) = findings_without()
     assert 'topology.nodes.R3: found no route from R3 to 10.0.12.1 for probe "p", expected' in missing
 
 

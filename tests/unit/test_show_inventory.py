@@ -41,38 +41,38 @@ def show_output(command: str, model: str = "2811") -> str:
     return type_lines(router, f"terminal length 0\r{command}\r").split(f"{command}\n", 1)[1].rpartition("\n")[0] + "\n"
 
 
-def parsed(command: str, model: str = "2811") -> dict[str, Any]:
+def parsed_output(command: str, model: str = "2811") -> dict[str, Any]:
     found = parse("ios", command, show_output(command, model))
     assert found.parsed is not None, found.reason
     return found.parsed
 
 
 def test_show_inventory_lists_the_hardware() -> None:
-    assert parsed("show inventory")["main"]["chassis"]["CISCO2811"]["sn"] == "FTX1001C14X"
-    assert parsed("show inventory", "3750G")["slot"]["1"]["rp"]["WS-C3750G-24TS"]["sn"] == "CAT1017R0AB"
+    assert parsed_output("show inventory")["main"]["chassis"]["CISCO2811"]["sn"] == "FTX1001C14X"
+    assert parsed_output("show inventory", "3750G")["slot"]["1"]["rp"]["WS-C3750G-24TS"]["sn"] == "CAT1017R0AB"
 
 
 def test_show_interfaces_description_lists_interfaces() -> None:
-    interfaces = parsed("show interfaces description")["interfaces"]
+    interfaces = parsed_output("show interfaces description")["interfaces"]
     assert interfaces["FastEthernet0/0"] == {"status": "up", "protocol": "up", "description": "lan"}
     assert interfaces["FastEthernet0/1"]["status"] == "admin down"
 
 
 def test_show_interfaces_status_lists_switch_ports() -> None:
-    port = parsed("show interfaces status", "3750G")["interfaces"]["GigabitEthernet1/0/3"]
+    port = parsed_output("show interfaces status", "3750G")["interfaces"]["GigabitEthernet1/0/3"]
     assert (port["name"], port["status"], port["vlan"], port["port_speed"]) == ("uplink", "connected", "7", "a-1000")
-    vlan = parsed("show vlan", "3750G")["vlans"]["7"]
+    vlan = parsed_output("show vlan", "3750G")["vlans"]["7"]
     assert (vlan["name"], vlan["interfaces"]) == ("USERS", ["GigabitEthernet1/0/3"])
     assert show_output("show vlan brief", "3750G") == show_output("show vlan", "3750G")
 
 
 def test_loopback_interface_has_an_address() -> None:
-    address = parsed("show ip interface brief")["interface"]["Loopback0"]
+    address = parsed_output("show ip interface brief")["interface"]["Loopback0"]
     assert (address["ip_address"], address["status"], address["protocol"]) == ("10.9.9.9", "up", "up")
 
 
 def test_show_neighbours_is_empty() -> None:
-    assert parsed("show lldp neighbors") == {"total_entries": 0}
+    assert parsed_output("show lldp neighbors") == {"total_entries": 0}
     assert show_output("show lldp neighbors", "3750G") == "% LLDP is not enabled\n"
     assert show_output("show cdp neighbors").endswith("Capability  Platform  Port ID\n")
     router = FakeRouter()
@@ -80,7 +80,7 @@ def test_show_neighbours_is_empty() -> None:
 
 
 def test_log_names_inert_lines() -> None:
-    log = parsed("show logging")
+    log = parsed_output("show logging")
     assert log["logging"]["buffer"]["messages_logged"] == 2
     assert log["logs"] == [
         '*Mar  2 10:20:30.123: %QOSLAB-5-NOEFFECT: "snmp-server location X" is accepted without effect: network '
@@ -90,27 +90,27 @@ def test_log_names_inert_lines() -> None:
 
 
 def test_show_memory_and_files_are_answered() -> None:
-    processor = parsed("show memory statistics")["name"]["processor"]
+    processor = parsed_output("show memory statistics")["name"]["processor"]
     assert (processor["total"], processor["used"]) == (249_856 * 1024, 20_000_000)
-    assert parsed("dir")["dir"]["flash:/"]["bytes_total"] == str(62_720 * 1024)
-    assert parsed("dir nvram:")["dir"]["nvram:/"]["files"]["startup-config"]["size"] == "12"
+    assert parsed_output("dir")["dir"]["flash:/"]["bytes_total"] == str(62_720 * 1024)
+    assert parsed_output("dir nvram:")["dir"]["nvram:/"]["files"]["startup-config"]["size"] == "12"
     assert show_output("show flash:", "3725").startswith("%Error opening flash:/")
 
 
 @pytest.mark.parametrize("command", ["show users", "show boot", "show version", "show clock", "show ip route"])
 def test_genie_parses_further_show_commands(command: str) -> None:
-    assert parsed(command)
+    assert parsed_output(command)
 
 
 def test_show_ip_route_prints_one_entry() -> None:
-    entry = parsed("show ip route 192.168.10.7")["entry"]["192.168.10.0/24"]
+    entry = parsed_output("show ip route 192.168.10.7")["entry"]["192.168.10.0/24"]
     assert entry["known_via"] == "connected"
     assert [path["interface"] for path in entry["paths"].values()] == ["FastEthernet0/0"]
     assert show_output("show ip route 10.77.0.1") == "% Network not in table\n"
 
 
 def test_show_ip_route_filters_by_source() -> None:
-    (table,) = parsed("show ip route summary")["vrf"].values()
+    (table,) = parsed_output("show ip route summary")["vrf"].values()
     # 192.168.10.0/24 and 192.168.20.0/24 are networks of their class.
     assert table["route_source"]["connected"]["networks"] == 2
     assert "192.168.10.0" in show_output("show ip route connected")

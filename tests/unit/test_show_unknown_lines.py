@@ -58,7 +58,7 @@ PRINT = """\
 INDENTED = "        frobnication 7 of 9"
 
 
-def parsed(text: str, command: str = "show policy-map interface") -> dict[str, Any]:
+def parsed_output(text: str, command: str = "show policy-map interface") -> dict[str, Any]:
     found = parse("ios", command, text)
     assert found.parsed is not None, found.reason
     return found.parsed
@@ -96,8 +96,8 @@ def test_unknown_line_anywhere_does_not_affect_others(unknown: str) -> None:
 
 def test_schema_accepts_unknown_lines_everywhere() -> None:
     text = "\n".join(line for place, known in enumerate(LINES, 1) for line in (known, *[INDENTED][: place in PLACES]))
-    found, lines = without_unrecognised(parsed(text))
-    assert found == parsed(PRINT)
+    found, lines = without_unrecognised(parsed_output(text))
+    assert found == parsed_output(PRINT)
     assert len(lines) == len(PLACES) - 2
 
 
@@ -106,7 +106,7 @@ def test_unmodelled_mark_has_its_counter(marking: str) -> None:
     text = PRINT.replace(
         "        dscp ef\n          Packets marked 40\n", f"        {marking}\n          Packets marked 40\n"
     )
-    voice = parsed(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]["VOICE"]
+    voice = parsed_output(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]["VOICE"]
     assert voice["unrecognised"] == [marking, "Packets marked 40"]
     assert "qos_set" not in voice
     assert voice["police"]["conformed"]["packets"] == 37
@@ -114,7 +114,7 @@ def test_unmodelled_mark_has_its_counter(marking: str) -> None:
 
 def test_counter_of_an_unknown_mark_does_not_replace_that_of_a_known_one() -> None:
     text = PRINT.replace("Packets marked 40\n", "Packets marked 40\n        fr-de\n          Packets marked 2\n")
-    voice = parsed(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]["VOICE"]
+    voice = parsed_output(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]["VOICE"]
     assert voice["qos_set"] == {"dscp": {"ef": {"packets_marked": 40}}}
     assert voice["unrecognised"] == ["fr-de", "Packets marked 2"]
 
@@ -123,7 +123,7 @@ def test_unknown_lines_before_the_level_of_a_priority_queue_stay_with_it() -> No
     text = PRINT.replace(
         "      Queueing\n      queue limit", "      Queueing\n      odd 1\n      priority level 1\n      queue limit", 1
     )
-    wan = parsed(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]
+    wan = parsed_output(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]
     assert wan["queue_stats_for_all_priority_classes"]["priority_level"] == {
         "1": {
             "queueing": True,
@@ -140,7 +140,7 @@ def test_unknown_lines_before_the_level_of_a_priority_queue_stay_with_it() -> No
 
 def test_changed_known_line_does_not_affect_others() -> None:
     changed = "\n".join(f"{line[:6]}~{line[6:]}" if line.startswith("      ") else line for line in LINES)
-    found, lines = without_unrecognised(parsed(changed))
+    found, lines = without_unrecognised(parsed_output(changed))
     assert set(found) == {"Serial0/0", "Serial0/1"}
     assert set(found["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]) == {
         "VOICE",
@@ -164,18 +164,20 @@ CONTROL_PLANE = PRINT.partition(" Serial0/1\n")[2]
     ],
 )
 def test_interface_blocks_have_several_headings(head: str, name: str) -> None:
-    found = parsed(f" {head}\n{CONTROL_PLANE}{PRINT}")
+    found = parsed_output(f" {head}\n{CONTROL_PLANE}{PRINT}")
     assert set(found) == {name, "Serial0/0", "Serial0/1"}
     assert found[name]["service_policy"]["input"]["policy_name"]["IN"]["class_map"]["class-default"]["packets"] == 7
 
 
 def test_policy_of_the_control_plane_is_parsed() -> None:
-    found = parsed(f" Control Plane \n{CONTROL_PLANE}", "show policy-map control-plane")
+    found = parsed_output(f" Control Plane \n{CONTROL_PLANE}", "show policy-map control-plane")
     assert list(found) == ["Control Plane"]
 
 
 def test_counts_of_thousands_of_digits_are_unknown() -> None:
     line = f"{'9' * 5000} packets, 1 bytes"
     text = PRINT.replace("7 packets, 700 bytes", line)
-    default = parsed(text)["Serial0/1"]["service_policy"]["input"]["policy_name"]["IN"]["class_map"]["class-default"]
+    default = parsed_output(text)["Serial0/1"]["service_policy"]["input"]["policy_name"]["IN"]["class_map"][
+        "class-default"
+    ]
     assert default["unrecognised"] == [line]

@@ -136,10 +136,10 @@ def test_trigger_during_is_two_thirds_into_the_traffic() -> None:
 
 
 def test_observations_are_planned_at_the_triggers_of_the_experiment() -> None:
-    def asked(cell: PlannedCell) -> list[tuple[str, str]]:
+    def observation_names(cell: PlannedCell) -> list[tuple[str, str]]:
         wanted = [each for each in cell.experiment.observe if not each.arms or cell.arm in each.arms]
         return sorted((each.node, str(moment)) for each in wanted for moment in each.moments)
 
     for cell in (cell for kind in LABS.values() if kind.real_time for cell in cells_of(kind)):
         planned = [(step.nodes[0], step.moment) for step in cell.steps if step.kind == "observe"]
-        assert sorted(planned) == asked(cell)
+        assert sorted(planned) == observation_names(cell)

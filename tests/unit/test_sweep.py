@@ -229,19 +229,19 @@ def test_parameter_of_replaced_traffic_is_refused(tmp_path: Path) -> None:
 def test_option_only_selects_cells(grid: Path) -> None:
     sweep = load_sweep(grid)
 
-    def chosen(*only: tuple[str, str]) -> int:
+    def selected_cell_count(*only: tuple[str, str]) -> int:
         return len(make_plan(sweep, Options(only=only)).cells)
 
-    assert chosen(("pir", "1 Mb/s")) == 8
-    assert chosen(("pir", "1Mb/s"), ("rtt", "10 ms"), ("rtt", "50 ms"), ("connections", "4")) == 4
-    assert chosen(("arm", "policed"), ("repetition", "1")) == 12
+    assert selected_cell_count(("pir", "1 Mb/s")) == 8
+    assert selected_cell_count(("pir", "1Mb/s"), ("rtt", "10 ms"), ("rtt", "50 ms"), ("connections", "4")) == 4
+    assert selected_cell_count(("arm", "policed"), ("repetition", "1")) == 12
     for only, text in (
         ((("pri", "1"),), "found --only pri=1, expected one of arm, repetition, link, rtt, pir"),
         ((("pir", "9 Mb/s"),), "expected a value of pir: 1 Mb/s, 5 Mb/s"),
         ((("pir", "5 Mb/s"), ("link", "2 Mb/s")), "found no cell with"),
     ):
         with pytest.raises(ExperimentError, match=text):
-            chosen(*only)
+            selected_cell_count(*only)
 
 
 def test_order_depends_on_the_seed(grid: Path) -> None:

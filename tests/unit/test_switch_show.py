@@ -66,7 +66,7 @@ interface gi1/0/17
 """
 
 
-def counted() -> program_formats.SwitchPortCounters:
+def possible_counters() -> program_formats.SwitchPortCounters:
     """Return possible counters after the article's last step: EF without loss, best effort with 276 drops."""
     counters = switch_counters.idle_counters()
     counters["dscp_in"][0], counters["dscp_in"][46] = 363949, 5532
@@ -86,7 +86,7 @@ def switch() -> FakeRouter:
     router.config = compile_device(router.device)
     output = {"packets": 369205, "bytes": 555123456, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 276}
     received = {"packets": 10, "bytes": 640, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
-    router.interfaces[PORT] = interface_counters(switch=counted(), output=output, input=received)
+    router.interfaces[PORT] = interface_counters(switch=possible_counters(), output=output, input=received)
     return router
 
 
@@ -172,7 +172,7 @@ def test_clear_commands_reset_their_counters(switch: FakeRouter) -> None:
 
 
 def test_statistics_count_since_they_were_cleared() -> None:
-    before, now = counted(), counted()
+    before, now = possible_counters(), possible_counters()
     now["dscp_in"][46] += 7
     now["dropped"][1][0] += 3
     now["policer"] = {"in_profile": 1000, "out_of_profile": 12}
@@ -189,7 +189,7 @@ def test_router_has_no_switch_show_commands() -> None:
 # Parsers.
 
 
-def parsed(command: str, text: str) -> dict[str, Any]:
+def parse_output(command: str, text: str) -> dict[str, Any]:
     result = parse("ios", command, text)
     assert result.parsed is not None, f"{command}: {result.reason}"
     assert "unrecognised" not in str(result.parsed)
@@ -198,7 +198,7 @@ def parsed(command: str, text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("screen", [each for each in SCREENS if "mls qos" in each or "port-asic" in each])
 def test_genie_parses_every_show_command(switch: FakeRouter, screen: str) -> None:
-    assert parsed(screen, show_output(switch, screen))
+    assert parse_output(screen, show_output(switch, screen))
 
 
 def test_printed_limit_equals_the_port_rate() -> None:
@@ -226,12 +226,12 @@ QUEUEING = {"priority_queue": False, "queue_set": 1}
 )
 def test_genie_parses_article_queueing(recorded: str, values: dict[str, Any]) -> None:
     text = (RECORDED / f"show_mls_qos_interface_queueing.{recorded}.txt").read_text()
-    assert parsed("show mls qos interface gi1/0/15 queueing", text) == {"interface": {PORT: QUEUEING | values}}
+    assert parse_output("show mls qos interface gi1/0/15 queueing", text) == {"interface": {PORT: QUEUEING | values}}
 
 
 def test_genie_parses_article_map(switch: FakeRouter) -> None:
     text = (RECORDED / "show_mls_qos_maps_dscp-output-q.txt").read_text()
-    found = parsed("show mls qos maps dscp-output-q", text)["map"]["dscp-output-q"]
+    found = parse_output("show mls qos maps dscp-output-q", text)["map"]["dscp-output-q"]
     assert len(found) == 64
     assert found["46"] == {"queue": 1, "threshold": 1}
     assert found["0"] == {"queue": 2, "threshold": 1}
@@ -240,19 +240,19 @@ def test_genie_parses_article_map(switch: FakeRouter) -> None:
 
 def test_genie_parses_article_drops() -> None:
     text = (RECORDED / "show_platform_port-asic_stats_drop.txt").read_text()
-    found = parsed("show platform port-asic stats drop gi1/0/15", text)["interface"][PORT]["queue"]
+    found = parse_output("show platform port-asic stats drop gi1/0/15", text)["interface"][PORT]["queue"]
     assert found == {
         "0": {"weight": {"0": 0, "1": 0, "2": 0}},
         "1": {"weight": {"0": 276, "1": 0, "2": 0}},
     }
 
 
-def found(switch: FakeRouter, command: str) -> dict[str, Any]:
-    return parsed(command, show_output(switch, command))
+def parse_shown(switch: FakeRouter, command: str) -> dict[str, Any]:
+    return parse_output(command, show_output(switch, command))
 
 
 def test_parsers_read_port_settings(switch: FakeRouter) -> None:
-    of = partial(found, switch)
+    of = partial(parse_shown, switch)
     assert of("show mls qos") == {"enabled": True, "rewrite_ip_dscp": True}
     port = of("show mls qos interface GigabitEthernet1/0/17")["interface"]["GigabitEthernet1/0/17"]
     assert port == {
@@ -282,7 +282,7 @@ def test_parsers_read_port_settings(switch: FakeRouter) -> None:
 
 
 def test_parsers_read_maps_and_counters(switch: FakeRouter) -> None:
-    of = partial(found, switch)
+    of = partial(parse_shown, switch)
     maps = of("show mls qos maps")["map"]
     assert set(maps) == {
         "policed-dscp",

@@ -47,7 +47,7 @@ def run(analysed_run: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch
     return analysed_run[0]
 
 
-def words(command: str, run: RunFolder, target: Path) -> list[str]:
+def command_words(command: str, run: RunFolder, target: Path) -> list[str]:
     """Return the words of a command that writes to `target`."""
     recorded = sample_run.RECORDED
     capture = str(recorded / "capture" / "four-streams.pcapng")
@@ -103,7 +103,7 @@ def test_unwritable_target_is_reported(
 ) -> None:
     monkeypatch.chdir(input_folder)
     before = leftovers(input_folder)
-    assert main(words(command, run, target)) == 2
+    assert main(command_words(command, run, target)) == 2
     output = capsys.readouterr().err
     assert str(target) in output
     assert re.search(
@@ -118,7 +118,7 @@ def test_device_file_is_written_and_not_replaced(
 ) -> None:
     # As an ordinary user, who cannot create a file in the folder.
     monkeypatch.setattr(os, "access", lambda path, mode: path != FULL.parent)
-    assert main(words(command, run, FULL)) == 2
+    assert main(command_words(command, run, FULL)) == 2
     assert "/dev/full: cannot be written, the disk is full" in capsys.readouterr().err
     assert stat.S_ISCHR(FULL.stat().st_mode)
 
@@ -145,7 +145,7 @@ def test_forbidden_target_is_refused(
     Path("mine").mkdir()
     # As an ordinary user; root may write anywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: path != held)
-    assert main(words(command, run, target)) == 2
+    assert main(command_words(command, run, target)) == 2
     assert f"--{command} {target}: {message}" in capsys.readouterr().err
     assert list(Path("mine").iterdir()) == []
 
@@ -177,7 +177,7 @@ def test_full_disk_is_reported_and_leaves_no_file(
     # The folder of a report for a forge must exist.
     target = Path(FIXED.get(command, "made" if command in ("junit", "summary") else "deep/made"))
     with limit_space():
-        assert main(words(command, run, target)) == 2
+        assert main(command_words(command, run, target)) == 2
     named = {"man": f"{target}/qoslab.1", "figure": f"{target}.svg"}.get(command, str(target))
     assert capsys.readouterr().err.splitlines()[-2:] == [
         f"qoslab: {named}: cannot be written, the disk is full (File too large)",
@@ -189,14 +189,14 @@ def test_full_disk_is_reported_and_leaves_no_file(
 def test_generated_files_are_unchanged_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(disk: Disk, path: Path, content: bytes) -> None:
+    def fail_with_full_disk(disk: Disk, path: Path, content: bytes) -> None:
         path.write_bytes(content[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "made.md").write_text("old")
     monkeypatch.setattr("qoslab.cli.generate.find_checkout", lambda: tmp_path)
     monkeypatch.setattr("qoslab.cli.generate._generated_files", lambda top: [("made.md", "new")])
-    monkeypatch.setattr(Disk, "create", full)
+    monkeypatch.setattr(Disk, "create", fail_with_full_disk)
     assert main(["generate"]) == 2
     assert "made.md: cannot be written, the disk is full" in capsys.readouterr().err
     assert leftovers(tmp_path) == {"made.md": "old"}

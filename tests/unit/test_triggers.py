@@ -135,15 +135,15 @@ def test_simulation_advances_to_the_sample_of_the_trigger() -> None:
 
 
 def test_routers_are_observed_only_on_request() -> None:
-    def at(*when: str, asked: tuple[float, ...] = ()) -> list[float]:
+    def reading_times(*when: str, asked: tuple[float, ...] = ()) -> list[float]:
         found = experiment(*map(observe, when))
         return [each.seconds for each in counter_reading_times(found, MeasurementDemand(times_s=asked))]
 
     # The experiment's traffic takes 30 s; `during` applies to each cell.
-    assert at("before") == at("after") == at("{conformed_bytes: 1992832 B}") == [20]
-    assert at("{time: 6 s}", "[after, {time: 2.5 s}]", asked=(5.7, 6.0)) == [2.5, 5.7, 6, 20]
+    assert reading_times("before") == reading_times("after") == reading_times("{conformed_bytes: 1992832 B}") == [20]
+    assert reading_times("{time: 6 s}", "[after, {time: 2.5 s}]", asked=(5.7, 6.0)) == [2.5, 5.7, 6, 20]
     # Never, and at the end.
-    assert at("{time: 31 s}", asked=(0.0, 30.0)) == [20]
+    assert reading_times("{time: 31 s}", asked=(0.0, 30.0)) == [20]
 
 
 class FakeJournal:

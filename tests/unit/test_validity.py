@@ -239,7 +239,7 @@ class TestSenders:
         assert len(bunched.lateness("x", one_decides=True)) == 1
 
     def test_packets_missed_by_receivers_are_counted(self) -> None:
-        def found(*streams: tuple[int | None, int | None]) -> float | None:
+        def precisions_of(*streams: tuple[int | None, int | None]) -> float | None:
             results = tuple(
                 StreamResult(number, None, 1.0, 0, 0.0, datagrams=datagrams, lost=lost)
                 for number, (datagrams, lost) in enumerate(streams, 1)
@@ -247,9 +247,9 @@ class TestSenders:
             reported = FlowResult("flood", "udp", "0", results, (), pace=SendingPace(0.0, 0.2, 3.0))
             return sender_precisions(TestSeries.TOPOLOGY, {"x": udp_flow()}, {"x": reported})["x"].lost
 
-        assert found((100, 10), (300, 70)) == 0.2
-        assert found((100, 0)) == 0.0
-        assert found((100, 10), (None, None)) is found() is None
+        assert precisions_of((100, 10), (300, 70)) == 0.2
+        assert precisions_of((100, 0)) == 0.0
+        assert precisions_of((100, 10), (None, None)) is precisions_of() is None
 
     def test_lateness_of_probe_packets_is_reported(self) -> None:
         """Compare lateness with the most punctual probe of the run: the start of a run depends on its program alone."""

@@ -38,7 +38,7 @@ POLICE = config("Police", police={"cir": {"bps": 1000000}, "bc": None, "pir": No
 SHAPE = config("Shape", shape={"mode": "average", "rate": {"bps": 1000000}, "bc": None, "be": None})
 
 
-def shown(name: str) -> dict[str, Any]:
+def parsed_recording(name: str) -> dict[str, Any]:
     return parse_policy_map_interface((RECORDED / f"{name}.classic.txt").read_text())
 
 
@@ -60,7 +60,7 @@ def changed_output(base: dict[str, Any], part: str, **values: Any) -> dict[str, 
     ],
 )
 def test_active_configuration_as_requested_verifies(name: str, intended: dict[str, Any]) -> None:
-    assert policy_differences(shown(name), intended) == []
+    assert policy_differences(parsed_recording(name), intended) == []
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_active_configuration_as_requested_verifies(name: str, intended: dict[st
     ],
 )
 def test_every_difference_is_reported(name: str, intended: dict[str, Any], expected: list[str]) -> None:
-    assert policy_differences(shown(name), intended) == expected
+    assert policy_differences(parsed_recording(name), intended) == expected
 
 
 def test_missing_output_is_reported() -> None:
@@ -126,7 +126,7 @@ def test_nested_policies_are_compared() -> None:
         },
         "interfaces": {"Serial0/1/0": {"service_policy_input": "Mark", "service_policy_output": "Parent"}},
     }
-    assert policy_differences(shown("nested"), intended) == [
+    assert policy_differences(parsed_recording("nested"), intended) == [
         "Serial0/1/0 output, Parent, class Bulk, Child, class Missing: missing in the output"
     ]
 

@@ -226,14 +226,14 @@ def _printed_window(
     """
     header = ANY_HEADER if line is None else line.header_bytes
 
-    def grown(count: Column) -> float:
+    def increase(count: Column) -> float:
         return float(count[-1] - count[0])
 
-    packets, size = grown(window["packets"]), grown(window["bytes"])
-    went, lost = grown(passed_packets), grown(dropped_amounts(window, "packets"))
+    packets, size = increase(window["packets"]), increase(window["bytes"])
+    went, lost = increase(passed_packets), increase(dropped_amounts(window, "packets"))
     found = dict(exact)
     if isinstance(found["passed"], Missing):
-        left = grown(window["queue_output_bytes"])
+        left = increase(window["queue_output_bytes"])
         if not math.isnan(left):
             # The bytes from a class's queue to the line are printed, regardless of earlier drops.
             found["passed"] = left * 8 / seconds

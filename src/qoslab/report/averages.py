@@ -77,24 +77,24 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
     about = f"{row['arm']}: {row['statistic']} of {row['metric']}"
     about += "".join(f", {words}" for words in (row["each"], row["condition"]) if words)
 
-    def shown(key: str) -> str:
+    def value_of(key: str) -> str:
         return text.value_text(_number(row[key]), unit)
 
     def extreme(name: str) -> str:
         if math.isnan(_number(row[name])):
             return text.NONE
-        return shown(name) + (f" ({text.bind_unit(row[name + '_cell'])})" if row[name + "_cell"] else "")
+        return value_of(name) + (f" ({text.bind_unit(row[name + '_cell'])})" if row[name + "_cell"] else "")
 
     interval = ""
     if not math.isnan(_number(row["low"])):
-        interval = f"95 % interval {shown('low')} to {shown('high')} over {row['over']}"
+        interval = f"95 % interval {value_of('low')} to {value_of('high')} over {row['over']}"
     return AverageRow(
         title=row["title"],
         about=text.bind_unit(about),
         reason=row["reason"],
         cells=cell_count_text(row),
-        published=shown("published"),
-        measured=shown("value"),
+        published=value_of("published"),
+        measured=value_of("value"),
         interval=interval,
         difference=text.difference(_number(row["value"]), _number(row["published"]), unit),
         lowest=extreme("lowest"),

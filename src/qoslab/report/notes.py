@@ -73,10 +73,10 @@ def values(metrics: pd.DataFrame, invalid: Collection[str]) -> Shown:
     """Return a function that returns the measured value of an arm's metric in words."""
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
-    def shown(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
+    def value_text_of(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
         return text.value_text(measured_value(metrics, arm, metric, where).value, Reference.parse(metric).metric.unit)
 
-    return shown
+    return value_text_of
 
 
 def fill_paragraphs(written: str, run: Collection[str], shown: Shown) -> list[str]:

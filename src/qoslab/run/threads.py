@@ -22,13 +22,13 @@ def start_thread(call: Callable[[], Result]) -> Future[Result]:
     """
     future: Future[Result] = Future()
 
-    def work() -> None:
+    def run_call() -> None:
         try:
             future.set_result(call())
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=work, daemon=True).start()
+    threading.Thread(target=run_call, daemon=True).start()
     return future
 
 

@@ -620,18 +620,18 @@ def _build_all(
         raise ExperimentError(findings=[document.finding((), message, "give fewer values, or several files")])
     for arm, parameters in chosen:
 
-        def known(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
+        def context_of(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
             own = names[_arm_of_value(document.data, steps, names.index(arm))]
             return _cell_context(own, parameters if own == arm else cells[own][0], 1)
 
         found: list[Finding] = []
         data: Any = None
         try:
-            data = _fill_part(document.data, placeholders, known)
+            data = _fill_part(document.data, placeholders, context_of)
         except ExpressionError:
             for steps, placeholder in placeholders.items():
                 try:
-                    placeholder.value(known(steps))
+                    placeholder.value(context_of(steps))
                 except ExpressionError as error:
                     found.append(document.finding(steps, error.message, error.hint))
         else:
