@@ -58,7 +58,7 @@ pub fn run(bytes: &[u8]) {
     net.offer(flow, offered - offered / 3);
     net.close(flow);
     net.run(Time(u64::MAX / 2));
-    assert_eq!(net.received(flow), offered, "{:?}", net.client(flow).figures());
+    assert_eq!(net.received(flow), offered, "{:?}", net.client(flow).statistics());
     assert_eq!(net.client(flow).state(), State::Closed);
-    assert_eq!(net.client(flow).figures().acknowledged_bytes, offered);
+    assert_eq!(net.client(flow).statistics().acknowledged_bytes, offered);
 }

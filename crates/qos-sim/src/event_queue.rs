@@ -19,7 +19,7 @@ pub(crate) enum Event {
     Write(u32),
     /// A TCP sender's time is over.
     Stop(u32),
-    /// A TCP sender's figures are noted.
+    /// A TCP sender's statistics are noted.
     Note(u32),
     /// The time of a stream's receiver is over.
     Received(u32),

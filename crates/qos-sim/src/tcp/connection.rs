@@ -35,7 +35,7 @@ pub enum State {
 
 /// Report of a connection. Windows in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct Statistics {
     /// Congestion window.
     pub cwnd: u32,
     /// Slow start threshold; `None` before the first congestion.
@@ -397,10 +397,10 @@ impl Connection {
     }
 
     /// Report of the connection.
-    pub fn figures(&self) -> Figures {
+    pub fn statistics(&self) -> Statistics {
         let sender = &self.sender;
         let (rtt, counts) = (sender.rtt(), sender.counts());
-        Figures {
+        Statistics {
             cwnd: sender.congestion().cwnd(),
             ssthresh: sender.congestion().known_ssthresh(),
             pipe: sender.pipe(),

@@ -14,7 +14,7 @@ mod send;
 mod settings;
 mod ticks;
 
-pub use connection::{Connection, Figures, State};
+pub use connection::{Connection, State, Statistics};
 pub use segment::{SackBlock, SackBlocks, Segment, SynOptions, HEADER_BYTES, TIMESTAMPS_BYTES};
 pub use settings::{mss_for, CongestionControl, Profile, Settings};
 pub use ticks::Ticks;

@@ -269,7 +269,7 @@ impl Transfer {
         self.pacer = None;
         self.sample_round_trip();
         if let Some(client) = &mut self.ends[0] {
-            self.retransmitted = Some(client.figures().retransmitted_segments);
+            self.retransmitted = Some(client.statistics().retransmitted_segments);
             client.drop_unsent();
             client.close(now, out);
         }
@@ -277,7 +277,7 @@ impl Transfer {
 
     /// Notes the round trip that the sender has smoothed: at the end of each of its intervals.
     pub fn sample_round_trip(&mut self) {
-        if let Some(rtt) = self.ends[0].as_ref().and_then(|client| client.figures().srtt_ns) {
+        if let Some(rtt) = self.ends[0].as_ref().and_then(|client| client.statistics().srtt_ns) {
             self.rtt_sum_ns += u128::from(rtt);
             self.rtt_count += 1;
         }
@@ -333,11 +333,11 @@ impl Transfer {
     /// Counters of the TCP at an end.
     pub fn counts(&self, end: usize) -> TcpReport {
         let Some(connection) = &self.ends[end] else { return self.past[end] };
-        let figures = connection.figures();
+        let statistics = connection.statistics();
         TcpReport {
-            sent_segments: figures.sent_segments - figures.retransmitted_segments,
-            retransmitted_segments: figures.retransmitted_segments,
-            timeouts: figures.timeouts,
+            sent_segments: statistics.sent_segments - statistics.retransmitted_segments,
+            retransmitted_segments: statistics.retransmitted_segments,
+            timeouts: statistics.timeouts,
         }
     }
 

@@ -67,22 +67,22 @@ fn the_window_is_reduced_once_per_round_trip() {
     net.run(Time(0));
     net.offer(flow, u64::MAX / 2);
     net.run(Time(from));
-    let before = net.client(flow).figures();
+    let before = net.client(flow).statistics();
     assert_eq!((before.ecn_reductions, before.fast_recoveries, reports.get()), (0, 1, 1));
     net.marks = Some(Box::new(|_, _| true));
     net.run(Time(from + rtt + rtt / 2));
-    let once = net.client(flow).figures();
+    let once = net.client(flow).statistics();
     assert_eq!(once.ecn_reductions, 1);
     assert!(once.ssthresh.unwrap().abs_diff(before.cwnd / 2) <= before.cwnd / 20, "{before:?} {once:?}");
     net.run(Time(until));
     net.marks = None;
     net.run(Time(until + 5 * rtt));
-    let after = net.client(flow).figures();
+    let after = net.client(flow).statistics();
     assert!((5..=10).contains(&after.ecn_reductions), "{after:?}");
     assert_eq!(reports.get(), after.ecn_reductions + after.fast_recoveries);
     assert_eq!((after.timeouts, after.undone), (0, 0));
     net.run(Time(until) + Duration(20 * SECOND));
-    let last = net.client(flow).figures();
+    let last = net.client(flow).statistics();
     assert_eq!(last.ecn_reductions, after.ecn_reductions, "nothing is echoed any more");
     assert!(last.cwnd > 2 * after.cwnd && last.fast_recoveries == 1, "{after:?} {last:?}");
 }

@@ -5,7 +5,7 @@
 use crate::common::{Net, Path, Policer};
 use proptest::prelude::*;
 use qos_core::time::{Duration, Rate, Time};
-use qos_sim::tcp::{CongestionControl, Figures, Settings, State};
+use qos_sim::tcp::{CongestionControl, Settings, State, Statistics};
 
 prop_compose! {
     fn any_settings()(
@@ -62,8 +62,8 @@ prop_compose! {
     }
 }
 
-/// Sends `bytes`, partly later, and closes. Returns the client's figures and how many events there were.
-fn transfer(path: &Path, settings: &Settings, seed: u64, bytes: u64) -> (Figures, u64) {
+/// Sends `bytes`, partly later, and closes. Returns the client's statistics and how many events there were.
+fn transfer(path: &Path, settings: &Settings, seed: u64, bytes: u64) -> (Statistics, u64) {
     let mut net = Net::new(path.clone(), settings, seed);
     let flow = net.flow(Time(0));
     net.run(Time(0));
@@ -72,13 +72,13 @@ fn transfer(path: &Path, settings: &Settings, seed: u64, bytes: u64) -> (Figures
     net.offer(flow, bytes - bytes / 3);
     net.close(flow);
     net.run(Time(u64::MAX / 2));
-    assert_eq!(net.received(flow), bytes, "{:?}", net.client(flow).figures());
+    assert_eq!(net.received(flow), bytes, "{:?}", net.client(flow).statistics());
     assert_eq!(net.client(flow).state(), State::Closed);
     assert!(net.server(flow).peer_finished());
-    let figures = net.client(flow).figures();
-    assert_eq!(figures.acknowledged_bytes, bytes);
-    assert_eq!(figures.pipe, 0);
-    (figures, net.events)
+    let statistics = net.client(flow).statistics();
+    assert_eq!(statistics.acknowledged_bytes, bytes);
+    assert_eq!(statistics.pipe, 0);
+    (statistics, net.events)
 }
 
 proptest! {
@@ -105,8 +105,8 @@ proptest! {
         let settings = Settings { delayed_ack_min_ns: 40_000_000, delayed_ack_max_ns: 40_000_000, ..settings };
         let longest = 2 * delay_us * 1000 + settings.delayed_ack_max_ns;
         prop_assume!(settings.rto_floor_on_variance || longest < settings.min_rto_ns);
-        let (figures, _) = transfer(&Path::new(50_000_000, delay_us * 1000), &settings, 1, bytes);
-        prop_assert_eq!(figures.retransmitted_segments - figures.probes, 0);
-        prop_assert_eq!(figures.ssthresh.is_some() && settings.congestion_control == CongestionControl::Reno, false);
+        let (statistics, _) = transfer(&Path::new(50_000_000, delay_us * 1000), &settings, 1, bytes);
+        prop_assert_eq!(statistics.retransmitted_segments - statistics.probes, 0);
+        prop_assert_eq!(statistics.ssthresh.is_some() && settings.congestion_control == CongestionControl::Reno, false);
     }
 }

@@ -29,7 +29,7 @@ fn the_tail_is_probed_after_two_round_trips() {
     let start = peer.now.0;
     peer.wait(250 * MS);
     assert_eq!(elapsed_times(&mut peer, start), [(202, 9001)]);
-    assert_eq!((peer.figures().probes, peer.cwnd()), (1, 10));
+    assert_eq!((peer.statistics().probes, peer.cwnd()), (1, 10));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn tail_loss_probe_sends_new_data_if_available() {
     let start = peer.now.0;
     peer.wait(250 * MS);
     assert_eq!(elapsed_times(&mut peer, start), [(202, 10_001)]);
-    assert_eq!(peer.figures().retransmitted_segments, 0);
+    assert_eq!(peer.statistics().retransmitted_segments, 0);
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn tail_loss_probe_reduces_the_window_only_if_it_repaired_a_loss() {
         peer.write(3000);
         let before = peer.cwnd();
         peer.ack_after(100 * MS, 13_001, &[]);
-        let figures = peer.figures();
+        let statistics = peer.statistics();
         if duplicate {
-            assert_eq!((figures.cwnd >= before, figures.ssthresh), (true, None));
+            assert_eq!((statistics.cwnd >= before, statistics.ssthresh), (true, None));
         } else {
-            assert_eq!(figures.ssthresh, Some(before / 2));
+            assert_eq!(statistics.ssthresh, Some(before / 2));
         }
-        assert_eq!((figures.timeouts, figures.fast_recoveries), (0, 0));
+        assert_eq!((statistics.timeouts, statistics.fast_recoveries), (0, 0));
     }
 }
 
@@ -72,7 +72,7 @@ fn retransmission_timeout_doubles() {
     peer.wait(5_000 * MS);
     // 100 ms and 200 ms of variance, then twice, four times, eight times as long.
     assert_eq!(elapsed_times(&mut peer, start), [(300, 1), (900, 1), (2100, 1), (4500, 1)]);
-    assert_eq!((peer.figures().timeouts, peer.cwnd(), peer.figures().ssthresh), (4, 1, Some(5)));
+    assert_eq!((peer.statistics().timeouts, peer.cwnd(), peer.statistics().ssthresh), (4, 1, Some(5)));
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn a_spurious_timeout_is_detected_by_an_original_segment() {
     peer.ack(1001, &[]);
     assert_eq!(peer.sent(), segments(10_001, 12_001, 1000));
     peer.ack(2001, &[]);
-    let figures = peer.figures();
-    assert_eq!((figures.timeouts, figures.undone, figures.ssthresh), (1, 1, None));
-    assert!(figures.cwnd >= 10);
+    let statistics = peer.statistics();
+    assert_eq!((statistics.timeouts, statistics.undone, statistics.ssthresh), (1, 1, None));
+    assert!(statistics.cwnd >= 10);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_real_timeout_is_followed_by_slow_start_of_retransmissions() {
         peer.ack_after(50 * MS, ack, &[]);
         assert_eq!(peer.sent(), sent);
     }
-    assert_eq!((peer.figures().undone, peer.figures().ssthresh), (0, Some(5)));
+    assert_eq!((peer.statistics().undone, peer.statistics().ssthresh), (0, Some(5)));
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn reported_duplicates_undo_a_recovery() {
         peer.ack(1, &[(1001, end)]);
     }
     assert_eq!(peer.sent(), [(1, 1001)]);
-    assert_eq!(peer.figures().ssthresh, Some(5));
+    assert_eq!(peer.statistics().ssthresh, Some(5));
     // It was only late: the original is acknowledged, and the retransmission is then reported as a duplicate.
     peer.ack_after(10 * MS, 4001, &[]);
     peer.ack_after(90 * MS, 4001, &[(1, 1001)]);
-    let figures = peer.figures();
-    assert_eq!((figures.undone, figures.ssthresh), (1, None));
-    assert!(figures.cwnd >= 10);
+    let statistics = peer.statistics();
+    assert_eq!((statistics.undone, statistics.ssthresh), (1, None));
+    assert!(statistics.cwnd >= 10);
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn an_old_echo_undoes_a_recovery() {
     }
     assert_eq!(peer.sent(), [(1, 1001)]);
     peer.ack_after(10 * MS, 10_001, &[]);
-    let figures = peer.figures();
-    assert_eq!((figures.undone, figures.ssthresh), (1, None));
+    let statistics = peer.statistics();
+    assert_eq!((statistics.undone, statistics.ssthresh), (1, None));
 }
 
 #[test]
@@ -167,12 +167,12 @@ fn without_sack_a_partial_acknowledgement_retransmits_the_next_hole() {
     peer.ack_after(100 * MS, 4001, &[]);
     assert_eq!(peer.sent(), [(4001, 5001)]);
     peer.ack_after(100 * MS, 10_001, &[]);
-    let figures = peer.figures();
-    assert_eq!((figures.retransmitted_segments, figures.fast_recoveries, figures.timeouts), (2, 1, 0));
+    let statistics = peer.statistics();
+    assert_eq!((statistics.retransmitted_segments, statistics.fast_recoveries, statistics.timeouts), (2, 1, 0));
     // RFC 6582: the phase continues until something above is acknowledged; then the window is the threshold.
     peer.write(10_000);
     peer.ack_after(100 * MS, 11_001, &[]);
-    assert_eq!(peer.figures().ssthresh, Some(5));
+    assert_eq!(peer.statistics().ssthresh, Some(5));
     assert_eq!(peer.cwnd(), 5);
 }
 
@@ -200,7 +200,7 @@ fn a_closed_window_is_probed_with_doubling_waits() {
     peer.write(5000);
     peer.ack_after(100 * MS, 10_001, &[]);
     let start = peer.now.0;
-    let timeout = peer.figures().rto_ns;
+    let timeout = peer.statistics().rto_ns;
     peer.bare.clear();
     peer.wait(3_000 * MS);
     assert_eq!(peer.sent(), [], "data into a closed window");

@@ -41,15 +41,19 @@ fn mean_window(control: CongestionControl, rtt_ns: u64, period: u64, losses: u64
         while net.data_segments < segments {
             let now = net.now;
             net.run(now + qos_core::time::Duration(rtt_ns));
-            assert!(net.now < Time(20_000 * SECOND), "too slow: {:?}", net.client(flow).figures());
+            assert!(net.now < Time(20_000 * SECOND), "too slow: {:?}", net.client(flow).statistics());
         }
         (net.now, net.received(flow))
     };
     let (start, before) = until(&mut net, WARM_UP * period);
     let (end, after) = until(&mut net, (WARM_UP + losses) * period);
     let segments = (after - before) as f64 / f64::from(settings.mss);
-    let figures = net.client(flow).figures();
-    assert_eq!((figures.retransmitted_segments == 0, figures.ecn_reductions > 0), (marked, marked), "{figures:?}");
+    let statistics = net.client(flow).statistics();
+    assert_eq!(
+        (statistics.retransmitted_segments == 0, statistics.ecn_reductions > 0),
+        (marked, marked),
+        "{statistics:?}"
+    );
     segments * rtt_ns as f64 / end.since(start).0 as f64
 }
 

@@ -1,6 +1,6 @@
 //! Windows and retransmissions that Linux is known to have in situations that are written down to the millisecond.
 //!
-//! The figures are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/internals/simulator.md`
+//! The values are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/internals/simulator.md`
 //! names them); each test tells the situation in its own way.
 
 use crate::common::peer::{segments, Peer, MS};
@@ -79,7 +79,7 @@ fn duplicate_acknowledgements_release_new_segments() {
     assert_eq!(peer.sent(), [(15_001, 15_002)]);
     peer.ack_after(100 * MS, 15_002, &[]);
     assert_eq!(peer.connection.state(), State::Closed);
-    assert_eq!(peer.figures().retransmitted_segments, 0);
+    assert_eq!(peer.statistics().retransmitted_segments, 0);
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn recovery_sends_one_segment_per_delivered_segment() {
     assert_eq!(peer.sent(), []);
     peer.ack_after(10 * MS, 1, &[(1001, 4001)]);
     assert_eq!(peer.sent(), [(1, 1001)]);
-    assert_eq!((peer.cwnd(), peer.figures().ssthresh), (7, Some(7)));
-    assert_eq!(peer.figures().fast_recoveries, 1);
+    assert_eq!((peer.cwnd(), peer.statistics().ssthresh), (7, Some(7)));
+    assert_eq!(peer.statistics().fast_recoveries, 1);
     peer.wait(20 * MS);
     peer.write(7000);
     assert_eq!(peer.sent(), []);
@@ -124,7 +124,7 @@ fn recovery_sends_one_segment_per_delivered_segment() {
     }
     peer.ack_after(20 * MS, 10_001, &[]);
     assert_eq!(peer.sent(), [(16_001, 17_001)]);
-    assert_eq!((peer.cwnd(), peer.figures().ssthresh), (7, Some(7)));
+    assert_eq!((peer.cwnd(), peer.statistics().ssthresh), (7, Some(7)));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn lost_retransmission_is_detected_and_resent() {
     assert_eq!(peer.sent(), [(17_001, 18_001)]);
     peer.ack_after(2 * MS, 1001, &[(2001, 14_001)]);
     assert_eq!(peer.sent(), [(18_001, 19_001)]);
-    assert_eq!(peer.figures().timeouts, 0);
+    assert_eq!(peer.statistics().timeouts, 0);
 }
 
 #[test]
@@ -210,10 +210,10 @@ fn hystart_ends_slow_start_at_the_ninth_long_round_trip() {
     assert_eq!(peer.cwnd(), 20);
     for i in 0..8 {
         peer.ack_after(if i == 0 { 240 * MS } else { MS }, 12_001 + 2000 * i, &[]);
-        assert_eq!((peer.cwnd(), peer.figures().ssthresh), (22 + 2 * i as u32, None));
+        assert_eq!((peer.cwnd(), peer.statistics().ssthresh), (22 + 2 * i as u32, None));
     }
     peer.ack_after(MS, 28_001, &[]);
-    assert_eq!((peer.cwnd(), peer.figures().ssthresh), (36, Some(36)));
+    assert_eq!((peer.cwnd(), peer.statistics().ssthresh), (36, Some(36)));
     peer.ack_after(MS, 30_001, &[]);
     assert_eq!(peer.cwnd(), 36);
 }
@@ -278,7 +278,7 @@ fn a_timeout_is_followed_by_slow_start_to_the_threshold() {
     let times: Vec<u64> = peer.sent_when().iter().map(|(at, ..)| at.since(start).0 / MS).collect();
     assert_eq!(times, [0, 300, 600]);
     peer.ack(2001, &[]);
-    assert_eq!((peer.cwnd(), peer.figures().ssthresh), (2, Some(7)));
+    assert_eq!((peer.cwnd(), peer.statistics().ssthresh), (2, Some(7)));
     peer.write(200_000);
     assert_eq!(peer.sent(), segments(2001, 4001, 1000));
     let mut ack = 2001;
@@ -305,7 +305,7 @@ fn reno_halves_and_grows_by_one_a_window() {
     for end in [2001, 3001, 4001, 10_001] {
         peer.ack(1, &[(1001, end)]);
     }
-    assert_eq!(peer.figures().ssthresh, Some(5));
+    assert_eq!(peer.statistics().ssthresh, Some(5));
     peer.ack_after(100 * MS, 10_001, &[]);
     assert_eq!(peer.cwnd(), 5);
     peer.write(1_000_000);
@@ -326,8 +326,8 @@ fn hystart_counts_rounds_from_the_first_segment() {
     peer.write(400_000);
     for i in 1..=13 {
         peer.ack_after(100 * MS, 1 + 2000 * i, &[]);
-        assert_eq!(peer.figures().ssthresh, None);
+        assert_eq!(peer.statistics().ssthresh, None);
     }
     peer.ack_after(100 * MS, 28_001, &[]);
-    assert_eq!((peer.cwnd(), peer.figures().ssthresh), (36, Some(36)));
+    assert_eq!((peer.cwnd(), peer.statistics().ssthresh), (36, Some(36)));
 }

@@ -1,7 +1,7 @@
 //! The other end of a connection by hand: acknowledgements with their times.
 
 use qos_core::time::{Duration, Time};
-use qos_sim::tcp::{Connection, Figures, SackBlock, SackBlocks, Segment, Settings, SynOptions};
+use qos_sim::tcp::{Connection, SackBlock, SackBlocks, Segment, Settings, Statistics, SynOptions};
 
 pub const MS: u64 = 1_000_000;
 
@@ -99,12 +99,12 @@ impl Peer {
         self.sent.drain(..).collect()
     }
 
-    pub fn figures(&self) -> Figures {
-        self.connection.figures()
+    pub fn statistics(&self) -> Statistics {
+        self.connection.statistics()
     }
 
     pub fn cwnd(&self) -> u32 {
-        self.figures().cwnd
+        self.statistics().cwnd
     }
 }
 
