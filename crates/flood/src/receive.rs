@@ -75,7 +75,7 @@ struct Received<'a> {
     seconds: f64,
     /// Datagrams of others, other floods among them.
     foreign: u64,
-    /// Datagrams that this machine had no room for: with any, the figures are too low.
+    /// Datagrams that this machine had no room for: with any, the values are too low.
     overflowed: u64,
     /// Different destination ports.
     ports: usize,

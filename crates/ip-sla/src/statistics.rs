@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
 
-/// Number, sum, squares, least and greatest of some figures.
+/// Number, sum, squares, least and greatest of some values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Summary {
@@ -17,7 +17,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts one figure.
+    /// Counts one value.
     pub fn add(&mut self, value: u64) {
         self.merge(&Summary { count: 1, sum: value, sum2: value.saturating_mul(value), min: value, max: value });
     }
