@@ -92,8 +92,8 @@ def test_detecting_and_other_rows_are_written() -> None:
     held = {("a", "x"): "within", ("a", "y"): "within", ("b", "x"): "outside"}
     file = prove.ExperimentFile("one", None, (), [], verdicts=held)  # type: ignore[arg-type]
     found = {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}
-    assert prove.changed(file, found) == [("a", "x")]
-    assert prove.changed(file, {("a", "y"): "within"}) == [("a", "x")], "a row that is gone is noticed"
+    assert prove.rows_that_fail(file, found) == [("a", "x")]
+    assert prove.rows_that_fail(file, {("a", "y"): "within"}) == [("a", "x")], "a row that is gone is noticed"
     text, rows = proof_document(MISTAKES, [PROOF], ["other"]), proof_details(MISTAKES, [PROOF])
     assert "1 of 3 mistakes are detected in 1 files.\n\nNot simulated: other." in text
     assert "| one | 3 of 5 | 6 | 5 | 7 s |" in text
