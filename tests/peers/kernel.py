@@ -33,7 +33,7 @@ link set in0 up
 
 def version() -> str:
     """Return the version of the package with the kernel."""
-    require_programs("tc", "ip", "gcc")
+    require_programs("tc", "ip", "gcc", "setpriv")
     return package_version("user-mode-linux")
 
 
@@ -54,7 +54,8 @@ def virtual_kernel(modules: Sequence[str] = MODULES, memory: str = "384M") -> It
     try:
         os.write(clock, b"0")
         shared = f"/proc/{os.getpid()}/fd/{clock}"
-        prefix = ("env", f"QOSLAB_VIRTUAL_CLOCK={shared}", f"LD_PRELOAD={virtual_clock()}")
+        ends_with_parent = ("setpriv", "--pdeathsig", "KILL")
+        prefix = (*ends_with_parent, "env", f"QOSLAB_VIRTUAL_CLOCK={shared}", f"LD_PRELOAD={virtual_clock()}")
         with UserModeKernel(modules=modules, memory=memory, prefix=prefix) as kernel:
             os.pwrite(clock, b"1", 0)
             yield kernel
