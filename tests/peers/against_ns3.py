@@ -37,8 +37,6 @@ FRAME, NS3_FRAME = 1538, 1502
 """Bytes on the line of a full packet, here with Ethernet framing, in ns-3 with its PPP header."""
 ACKNOWLEDGEMENT, NS3_ACKNOWLEDGEMENT = 90, 54
 """Bytes on the line of an acknowledgement with timestamps."""
-PAYLOAD = 1448
-"""Bytes of a full packet that TCP delivers, with timestamps."""
 LAN_NS = (FRAME + ACKNOWLEDGEMENT) * 8
 """Time of a packet and its acknowledgement on the fast line of 1 Gb/s."""
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
@@ -166,10 +164,7 @@ def _link(name: str, rate_bps: int, delay_ns: int, *ends: tuple[str, str, str]) 
 
 
 def simulate_path(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, float]:
-    """Return goodput, loss, mean queueing delay, and the share of packets that repeat others, from `qos-sim`.
-
-    The warm-up does not count.
-    """
+    """Return goodput, loss and mean queueing delay from `qos-sim`, without the warm-up."""
     program = TOP / "target/release/qos-sim"
     text = json.dumps(scenario(case, seed, duration_s))
     ended = subprocess.run([program, "run"], input=text, capture_output=True, text=True, check=True)
@@ -185,7 +180,6 @@ def simulate_path(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[
         "goodput_bps": arrived * 8 / (duration_s - WARM_UP_S),
         "loss": dropped / (sent + dropped),
         "delay_s": (waits[1] - waits[0]) / counted / SECOND,
-        "repeated": 1 - arrived / PAYLOAD / sent,
     }
 
 

@@ -11,15 +11,29 @@ using namespace ns3;
 
 static std::set<std::string> likeLinux;
 
-/* Growth of the window counts segments that this acknowledgement delivers. The acknowledgement that ends fast recovery
- * has acknowledged a window, but most of it was delivered and reported by SACK before; ns-3 counts the window. A
- * reduction also forgets the segments counted before (RFC 5681 does not say). */
-static uint32_t
-Counted(Ptr<TcpSocketState> state, uint32_t acknowledged)
+/* Whether the window grows as in Linux, in its present phase. */
+static bool
+GrowsLikeLinux(Ptr<const TcpSocketState> state)
 {
-    uint32_t delivered = state->m_lastAckedSackedBytes / state->m_segmentSize;
-    return likeLinux.count("growth") && state->m_cWnd >= state->m_ssThresh ? std::min(acknowledged, delivered)
-                                                                            : acknowledged;
+    return likeLinux.count(state->m_cWnd < state->m_ssThresh ? "start" : "growth");
+}
+
+/* Grows the window in slow start, at most to its end; returns the segments that are left for congestion avoidance.
+ *
+ * Growth counts segments that this acknowledgement delivers. The acknowledgement that ends fast recovery, or follows a
+ * timeout, has acknowledged a window, but most of it was delivered and reported by SACK before; ns-3 counts the window.
+ * A reduction also forgets the segments counted before (RFC 5681 does not say). */
+static uint32_t
+GrowInSlowStart(Ptr<TcpSocketState> state, uint32_t acknowledged)
+{
+    uint32_t counted = std::min(acknowledged, state->m_lastAckedSackedBytes / state->m_segmentSize);
+    if (state->m_cWnd >= state->m_ssThresh)
+    {
+        return counted;
+    }
+    uint32_t growth = std::min<uint32_t>(counted, (state->m_ssThresh - state->m_cWnd) / state->m_segmentSize);
+    state->m_cWnd += growth * state->m_segmentSize;
+    return counted - growth;
 }
 
 class RenoLikeLinux : public TcpLinuxReno
@@ -34,13 +48,13 @@ class RenoLikeLinux : public TcpLinuxReno
 
     void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t acknowledged) override
     {
-        if (!likeLinux.count("growth") || state->m_cWnd < state->m_ssThresh)
+        if (!GrowsLikeLinux(state))
         {
             TcpLinuxReno::IncreaseWindow(state, acknowledged);
             return;
         }
+        m_counted += GrowInSlowStart(state, acknowledged);
         uint32_t window = std::max<uint32_t>(state->m_cWnd / state->m_segmentSize, 1);
-        m_counted += Counted(state, acknowledged);
         state->m_cWnd += m_counted / window * state->m_segmentSize;
         m_counted %= window;
     }
@@ -77,12 +91,17 @@ class CubicLikeLinux : public TcpCubic
     /* The curve of RFC 9438 in place of TcpCubic's, whose count of segments outlives a reduction. */
     void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t acknowledged) override
     {
-        if (!likeLinux.count("growth") || state->m_cWnd < state->m_ssThresh)
+        if (!GrowsLikeLinux(state))
         {
             TcpCubic::IncreaseWindow(state, acknowledged);
             return;
         }
-        uint32_t window = state->m_cWnd / state->m_segmentSize, counted = Counted(state, acknowledged);
+        uint32_t counted = GrowInSlowStart(state, acknowledged);
+        if (counted == 0)
+        {
+            return;
+        }
+        uint32_t window = state->m_cWnd / state->m_segmentSize;
         uint64_t tick = Simulator::Now().GetMilliSeconds() / TICK_MS;
         m_sinceEstimate += counted;
         if (window != m_window || tick - m_evaluated > 1000 / TICK_MS / 32)
@@ -255,7 +274,12 @@ class SocketLikeLinux : public TcpSocketBase
                     const SequenceNumber32& head) override
     {
         DynamicCast<RecoveryLikeLinux>(m_recoveryOps)->Next(acknowledged > head);
+        bool recovered = m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
         TcpSocketBase::ProcessAck(acknowledged, sacked, delivered, head);
+        if (likeLinux.count("timer") && m_tcb->m_congState == TcpSocketState::CA_RECOVERY)
+        {
+            RestartTimer(!recovered || acknowledged > head, delivered);
+        }
         // The window grows with each acknowledgement that advances (RFC 5681), also with the one that brings the first
         // SACK; ns-3 grows it only in the open state.
         if (likeLinux.count("disorder") && acknowledged > head &&
@@ -264,6 +288,22 @@ class SocketLikeLinux : public TcpSocketBase
             m_congestionControl->IncreaseWindow(m_tcb, delivered / m_tcb->m_segmentSize);
         }
     }
+
+  private:
+    /* Restarts the retransmission timer in recovery: with a retransmission of the first segment, and with each SACK of
+     * segments that were sent before it (RFC 6298 only asks for the acknowledgements that advance). In ns-3 the time
+     * for a retransmission is what its loss and the wait for three duplicates left. */
+    void RestartTimer(bool retransmitted, uint32_t delivered)
+    {
+        m_sentBefore = retransmitted ? BytesInFlight() - m_tcb->m_segmentSize : m_sentBefore - int(delivered);
+        if (retransmitted || (delivered > 0 && m_sentBefore >= 0))
+        {
+            m_retxEvent.Cancel();
+            m_retxEvent = Simulator::Schedule(m_rto, &SocketLikeLinux::ReTxTimeout, this);
+        }
+    }
+
+    int m_sentBefore{0};
 };
 
 class FactoryLikeLinux : public SocketFactory

@@ -156,7 +156,6 @@ main(int argc, char** argv)
     std::cout << "{\"reno_friendly\": " << friendly << ", \"goodput_bps\": " << 8.0 * (counts.received - begin.received) / (seconds - warmUp)
               << ", \"loss\": " << double(counts.dropped - begin.dropped) / (counts.offered - begin.offered)
               << ", \"delay_s\": " << (counts.wait_s - begin.wait_s) / (counts.waited - begin.waited) 
-              << ", \"repeated\": " << 1 - double(counts.received - begin.received) / 1448 / (counts.waited - begin.waited)
               << ", \"dropped\": " << counts.dropped - begin.dropped << ", \"recoveries\": " << counts.recoveries - begin.recoveries
               << ", \"timeouts\": " << counts.timeouts - begin.timeouts << "}" << std::endl;
     return 0;

@@ -217,11 +217,6 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         for metric in each.remaining()
     ]
     gone = [metric for each in results for metric in each.remaining() if not each.nearby[metric].is_finding]
-    twice = [
-        f"path {number}: {100 * each.repeated.theirs:.1f} % ({100 * abs(each.repeated.ours):.1f} % in the simulator)"
-        for number, each in enumerate(results, 1)
-        if "goodput_bps" in each.remaining()
-    ]
     steps = max(ns3_causes.NEARBY_STEPS)
     lines = [
         *wrap_paragraph(
@@ -238,9 +233,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         *wrap_paragraph(
             f"""Differences of at least 1 % that remain, with their mean over nearly the same paths (with up to {steps}
             packets or {steps} ms more or less): {"; ".join(open_) or "none"}. For {len(gone)} of these {len(open_)}
-            values, the mean differs by less than 1 % or not at all: the difference is one of single packets.
-            Goodput differs where windows have about two packets and most losses end in timeouts, after which ns-3 sends
-            packets again that have arrived: {"; ".join(twice) or "on no path"}."""
+            values, the mean differs by less than 1 % or not at all: the difference is one of single packets."""
         ),
     ]
     rows = [
