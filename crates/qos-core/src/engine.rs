@@ -120,7 +120,7 @@ impl<P> Engine<P> {
 
     /// Puts a complete configuration in force, all of it or nothing.
     ///
-    /// An attached policy-map whose classes and figures did not change keeps its queues, token buckets and counters.
+    /// An attached policy-map whose classes and values did not change keeps its queues, token buckets and counters.
     /// Another one starts at zero; packets that wait are classified again by it, and count as offered to it. A changed
     /// access list restarts its hit counter, but policies that use it go on. An interface that is shut down drops what
     /// waits.

@@ -38,7 +38,7 @@
 //!
 //! 1. `error`, `mistaken`, `time`, `winner_tree`, `wire`: the error of a configuration; mistakes on purpose; points and
 //!    lengths of time, rates; the least of many keys; headers and framings.
-//! 1. `config`, `frame`: what can be configured, with the default figures; what the engine knows of a frame, and what
+//! 1. `config`, `frame`: what can be configured, with the default values; what the engine knows of a frame, and what
 //!    comes out.
 //! 1. `counters`: what is counted, and the policy-maps with every default filled in.
 //! 1. `plan`: what a port runs, as plain data between the compiler, which makes it, and the run time.

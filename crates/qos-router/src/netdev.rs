@@ -46,8 +46,8 @@ pub fn read(namespace: &Namespace) -> io::Result<Vec<Unsent>> {
 fn parse(text: &str) -> Vec<Unsent> {
     text.lines()
         .filter_map(|line| {
-            let (name, figures) = line.split_once(':')?;
-            let frames = figures.split_whitespace().nth(11)?.parse().ok()?;
+            let (name, values) = line.split_once(':')?;
+            let frames = values.split_whitespace().nth(11)?.parse().ok()?;
             Some(Unsent { name: name.trim().to_owned(), frames })
         })
         .collect()

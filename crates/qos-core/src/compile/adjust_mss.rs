@@ -4,7 +4,7 @@ use crate::compile::range::in_range;
 use crate::config::interface::InterfaceConfig;
 use crate::error::ConfigError;
 
-/// Checks the figures of an interface and its subinterfaces; `path` is the interface's own.
+/// Checks the values of an interface and its subinterfaces; `path` is the interface's own.
 pub(crate) fn check(config: &InterfaceConfig, path: &str) -> Result<(), ConfigError> {
     let check = |mss: Option<u16>, path: String| match mss {
         Some(mss) => in_range(&path, u64::from(mss), &(500..=1_460), "bytes").map(drop),

@@ -46,7 +46,7 @@ pub(crate) fn bandwidth(
     })
 }
 
-/// A priority class's figures; those that depend on a base that is not known here are null.
+/// A priority class's values; those that depend on a base that is not known here are null.
 pub(crate) fn priority(
     config: PriorityConfig,
     base_bps: Option<u64>,

@@ -102,7 +102,7 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
     Ok(())
 }
 
-/// A policer's figures; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null without
+/// A policer's values; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null without
 /// it.
 ///
 /// Algorithm: two rates with a `pir`; two buckets with a `violate` action or an explicit `be` (the latter is our
@@ -155,7 +155,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     Ok(resolved)
 }
 
-/// The figures of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate
+/// The values of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate
 /// that is not known.
 fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<DynamicBucketConfig, ConfigError> {
     let path = |field: &str| format!("police.dynamic.{field}");
@@ -227,7 +227,7 @@ fn dynamic_plan(resolved: &DynamicBucketConfig) -> Option<DynamicPlan> {
     })
 }
 
-/// The policer to run, of figures that were resolved with a base.
+/// The policer to run, of values that were resolved with a base.
 pub(crate) fn police_plan(resolved: &ResolvedPolice) -> Option<PolicePlan> {
     let two_rate = resolved.pir_bps.is_some() || resolved.pir_percent.is_some();
     let algorithm = match (&resolved.violate, two_rate) {
@@ -279,7 +279,7 @@ fn interval(bc_bits: u64, cir_bps: u64) -> Duration {
     Duration(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// A shaper's figures; those that depend on `base_bps` are null without it.
+/// A shaper's values; those that depend on `base_bps` are null without it.
 pub(crate) fn shape(
     config: &ShapeConfig,
     base_bps: Option<u64>,
@@ -332,7 +332,7 @@ pub(crate) fn shape(
     Ok(resolved)
 }
 
-/// The shaper to run, of figures that were resolved with a base.
+/// The shaper to run, of values that were resolved with a base.
 pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
     let (cir_bps, bc_bits) = (resolved.cir_bps?, resolved.bc_bits?);
     Some(ShapePlan {
@@ -425,7 +425,7 @@ pub(crate) fn class_queue(
     })
 }
 
-/// A queue's figures as `resolve` shows them.
+/// A queue's values as `resolve` shows them.
 pub(crate) fn resolved_queue(plan: &QueuePlan) -> (ShownLimit, Option<ResolvedFairQueue>) {
     let fair = match *plan {
         QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } | QueuePlan::Managed(_) => None,

@@ -1,7 +1,7 @@
 //! Load-interval averages: the rates printed by `show`.
 //!
 //! `r = s + (r - s)·exp(-t/L)` with `s` the rate of the last sampling period of `t` seconds and `L` the load interval.
-//! These figures are only shown; no decision depends on them.
+//! These values are only shown; no decision depends on them.
 
 use crate::counters::count::Count;
 use crate::time::{Duration, Time};

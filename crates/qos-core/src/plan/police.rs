@@ -15,7 +15,7 @@ pub(crate) enum Algorithm {
     TwoRate { pir_bps: u64 },
 }
 
-/// A policer with every figure known.
+/// A policer with every value known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicePlan {
     pub form: PoliceForm,
@@ -34,7 +34,7 @@ pub(crate) struct PolicePlan {
     pub violate: Vec<PoliceAction>,
 }
 
-/// Figures of a dynamic bucket, all known. Sizes in bytes, shares in per cent.
+/// Values of a dynamic bucket, all known. Sizes in bytes, shares in per cent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicPlan {
     /// Size at the start.

@@ -111,7 +111,7 @@ impl QueuePlan {
     }
 }
 
-/// The limits of a queue with every figure known.
+/// The limits of a queue with every value known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LimitsPlan {
     /// Limit as typed.
@@ -165,7 +165,7 @@ impl ShownLimit {
     }
 }
 
-/// Early detection with every figure known.
+/// Early detection with every value known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RandomDetectPlan {
     pub basis: RandomDetectBasis,

@@ -31,7 +31,7 @@ impl AccountPlan {
     }
 }
 
-/// A shaper with every figure known.
+/// A shaper with every value known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapePlan {
     pub mode: ShapeMode,

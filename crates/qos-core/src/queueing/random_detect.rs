@@ -87,8 +87,8 @@ impl RandomDetect {
         let shift = u32::from(self.plan.exponential_weight);
         self.mean = self.mean - (self.mean >> shift) + ((depth << FRACTION) >> shift);
         let row = self.plan.row(descriptor);
-        let figures = carried_out(self.plan.rows[row]);
-        let (min, max) = (u64::from(figures.min) << FRACTION, u64::from(figures.max) << FRACTION);
+        let values = carried_out(self.plan.rows[row]);
+        let (min, max) = (u64::from(values.min) << FRACTION, u64::from(values.max) << FRACTION);
         if self.mean >= max {
             self.seen[row].tail.add(descriptor.counted_len);
             return Some(DropReason::RandomTail);
@@ -98,7 +98,7 @@ impl RandomDetect {
         }
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let probability =
-            (u128::from(self.mean - min) << 64) / (u128::from(max - min) * u128::from(figures.denominator));
+            (u128::from(self.mean - min) << 64) / (u128::from(max - min) * u128::from(values.denominator));
         if u128::from(mix(self.state)) >= probability {
             return None;
         }

@@ -76,11 +76,11 @@ proptest! {
     fn byte_counts_are_shared_to_a_packet(
         queues in prop::collection::vec((1_500u32..6_000, 100usize..1_500), 2..6),
     ) {
-        let figures: Vec<_> = queues.iter().enumerate()
+        let values: Vec<_> = queues.iter().enumerate()
             .map(|(index, (byte_count, _))| custom_queue(index as u8 + 1, *byte_count))
             .collect();
         let numbers: Vec<u8> = (1..=queues.len() as u8).collect();
-        let mut engine = engine(custom_queues(rules(&numbers), figures));
+        let mut engine = engine(custom_queues(rules(&numbers), values));
         let sources: Vec<_> = queues.iter().enumerate()
             .map(|(flow, (_, size))| Source::new(ip(*size), 0, flow as u16, LINE_BPS))
             .collect();

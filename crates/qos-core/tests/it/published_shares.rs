@@ -70,7 +70,7 @@ fn child_of_70_percent_in_30_gets_published_share() {
     // A parent's values include those of its children.
     let parent = class(&mut engine, Time(SECONDS * SECOND), 0);
     let children = &parent.child.as_ref().unwrap().classes;
-    let sum = |figure: fn(&ClassCounters) -> u64| children.iter().map(figure).sum::<u64>();
+    let sum = |value: fn(&ClassCounters) -> u64| children.iter().map(value).sum::<u64>();
     assert_eq!((parent.packets, parent.bytes), (sum(|class| class.packets), sum(|class| class.bytes)));
     assert_eq!(parent.drops.flow.packets, sum(|class| class.drops.flow.packets));
     assert_eq!(parent.queue.as_ref().unwrap().depth_packets, sum(|class| class.queue.as_ref().unwrap().depth_packets));

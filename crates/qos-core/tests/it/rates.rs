@@ -111,26 +111,26 @@ proptest! {
         }
         let config = with_policy(generation, 100_000, vec![class_default().shape(shape)]);
         let mut engine: Engine<u64> = common::started(1_000_000_000, Framing::Ethernet, &config);
-        let figures =
+        let values =
             engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes[0].shape.unwrap();
         let descriptor = common::udp(ip_len, 0, Framing::Ethernet);
         // Long enough for a packet and a burst to be a small part of it.
         let bits = u64::from(descriptor.counted_len) * 8;
-        let packet_time = (u128::from(bits) * u128::from(SECOND) / u128::from(figures.target_bps)) as u64;
-        let interval = (u128::from(figures.bc_bits) * u128::from(SECOND) / u128::from(cir)) as u64;
+        let packet_time = (u128::from(bits) * u128::from(SECOND) / u128::from(values.target_bps)) as u64;
+        let interval = (u128::from(values.bc_bits) * u128::from(SECOND) / u128::from(cir)) as u64;
         let length = (3_000 * packet_time).max(1_000 * interval);
         let outputs = offer(&mut engine, descriptor, packet_time * 3 / 4, Time(0), Time(length));
         engine.audit().unwrap();
         let sent: u64 = departures(&outputs).iter().map(|(_, _, bytes)| u64::from(*bytes) * 8).sum();
-        let expected = (u128::from(figures.target_bps) * u128::from(length) / u128::from(SECOND)) as u64;
-        let burst = figures.bc_bits + figures.be_bits;
+        let expected = (u128::from(values.target_bps) * u128::from(length) / u128::from(SECOND)) as u64;
+        let burst = values.bc_bits + values.be_bits;
         let slack = expected / 1000 + burst.max(bits) + 2 * bits;
         prop_assert!(sent <= expected + slack && sent + slack >= expected,
-            "{sent} bits instead of {expected}, {figures:?}");
+            "{sent} bits instead of {expected}, {values:?}");
 
         // No interval has more than the burst, the increments in it, and the debt of one packet.
         let departures = departures(&outputs);
-        let increment = figures.increment_bytes * 8 + 8;
+        let increment = values.increment_bytes * 8 + 8;
         for window in [2, 5, 40, 300] {
             for frames in departures.windows(window) {
                 let time = frames[window - 1].0.since(frames[0].0).0;
@@ -161,8 +161,8 @@ fn after_a_pause_a_shaper_sends_the_whole_burst() {
     let shape = class.shape.unwrap();
     assert_eq!((shape.sent.packets, shape.delayed.packets, shape.active), (10, 6, true));
     assert_eq!(class.queue.unwrap().depth_packets, 10);
-    let figures = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
-    assert_eq!(figures, (6250, 25_000, 25_000, 25, 3125));
+    let values = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
+    assert_eq!(values, (6250, 25_000, 25_000, 25, 3125));
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn class_maps_are_bounded() {
 }
 
 /// A number of a line of `rate-limit`.
-type Figure = fn(&mut RateLimitConfig) -> &mut u64;
+type Field = fn(&mut RateLimitConfig) -> &mut u64;
 
 /// Lines of `rate-limit`: rates, bursts, what they write, and how many there are.
 #[test]
@@ -212,17 +212,17 @@ fn values_of_rate_limits_are_checked() {
         let path = refusal_of(|config| lines_of(config.out())).map(|(path, _)| path)?;
         Some(path.strip_prefix(&format!("interfaces.Out.{field}")).unwrap_or(&path).to_owned())
     };
-    let figures: [(&str, u64, u64, Figure); 3] = [
+    let fields: [(&str, u64, u64, Field); 3] = [
         ("rate_bps", 8_000, 2_000_000_000, |line| &mut line.rate_bps),
         ("normal_burst_bytes", 1_000, 512_000_000, |line| &mut line.normal_burst_bytes),
         ("extended_burst_bytes", 2_000, 1_024_000_000, |line| &mut line.extended_burst_bytes),
     ];
-    for (field, least, most, figure) in figures {
+    for (name, least, most, field) in fields {
         for (value, fits) in [(least - 1, false), (least, true), (most, true), (most + 1, false)] {
             for output in [false, true] {
                 let mut line = line();
-                *figure(&mut line) = value;
-                assert_eq!(asked(vec![line], output), (!fits).then(|| format!("[0].{field}")), "{field} {value}");
+                *field(&mut line) = value;
+                assert_eq!(asked(vec![line], output), (!fits).then(|| format!("[0].{name}")), "{name} {value}");
             }
         }
     }
@@ -239,7 +239,7 @@ fn values_of_rate_limits_are_checked() {
     assert_eq!(asked(vec![line(); 101], false), Some(String::new()));
 }
 
-/// Figures of an interface, at the ends of what they may be.
+/// Values of an interface, at the ends of what they may be.
 #[test]
 fn values_of_interfaces_are_checked() {
     let plain = || interface(2_000, None, None);

@@ -36,8 +36,8 @@ fn two_full_packets_are_released_each_interval() {
     (0..60).for_each(|number| engine.transmit(Time(0), PORT, descriptor, number));
     let counters = out(&mut engine, Time(0));
     let shape = class(&counters, 0).shape.unwrap();
-    let figures = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
-    assert_eq!(figures, (6250, 25_000, 25_000, 25, 3125));
+    let values = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
+    assert_eq!(values, (6250, 25_000, 25_000, 25, 3125));
     // One on the line and one in the ring: of the four packets that left the shaper, two wait for the line.
     assert_eq!((class(&counters, 0).queue.unwrap().depth_packets, counters.queue.depth), (56, 2));
     let mut outputs = Vec::new();

@@ -194,25 +194,25 @@ proptest! {
         let maps = maps([("Inner", inner), ("P", vec![class_default().shape_bps(rate).service_policy("Inner")])]);
         let config = with_policies(generation, 100_000, maps);
         let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, &config);
-        let figures = common::class(&mut engine, Time(0), 0).shape.unwrap();
+        let values = common::class(&mut engine, Time(0), 0).shape.unwrap();
         let sources: Vec<_> = (0..3).map(|n| Source::new(lengths[n], n as u8, n as u16, rate)).collect();
         let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
         engine.audit().unwrap();
         let departures = departures(&outputs);
         let longest = departures.iter().map(|(.., bytes)| u64::from(*bytes) * 8).max().unwrap();
-        let interval = (u128::from(figures.bc_bits) * u128::from(SECOND) / u128::from(rate)) as u64;
+        let interval = (u128::from(values.bc_bits) * u128::from(SECOND) / u128::from(rate)) as u64;
         for window in [2, 10, 50, departures.len()] {
             for frames in departures.windows(window) {
                 // From the end of the first packet: its own bits do not belong to the interval.
                 let bits: u64 = frames[1..].iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
                 let time = frames[window - 1].0.since(frames[0].0).0;
-                let credit = (time / interval + 2) * (figures.increment_bytes * 8 + 8);
-                let bound = figures.bc_bits + figures.be_bits + credit + longest;
+                let credit = (time / interval + 2) * (values.increment_bytes * 8 + 8);
+                let bound = values.bc_bits + values.be_bits + credit + longest;
                 prop_assert!(bits <= bound, "{bits} bits in {time} ns, {bound} at most");
             }
         }
         let all: u64 = departures.iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
-        prop_assert!(all + figures.bc_bits + figures.be_bits + 2 * longest >= rate * 10 * 99 / 100,
+        prop_assert!(all + values.bc_bits + values.be_bits + 2 * longest >= rate * 10 * 99 / 100,
             "{all} bits: the shaper's rate is used");
     }
 }

@@ -203,8 +203,8 @@ proptest! {
         ][kind].clone();
         let punctual = offer(&mut engine(port.clone()), &load, 1);
         let late = offer(&mut engine(port), &load, poll_every);
-        let figures = |frame: &Sent| (frame.start, frame.queue, frame.line_len);
-        let of = |sent: &[Sent]| sent.iter().map(figures).collect::<Vec<_>>();
+        let values = |frame: &Sent| (frame.start, frame.queue, frame.line_len);
+        let of = |sent: &[Sent]| sent.iter().map(values).collect::<Vec<_>>();
         prop_assert_eq!(of(&late), of(&punctual));
     }
 

@@ -467,7 +467,7 @@ fn step(
     Some(())
 }
 
-/// A class's figures are its children's together.
+/// A class's values are its children's together.
 fn children_add_up(policy: &PolicyCounters) {
     for class in &policy.classes {
         let Some(child) = &class.child else { continue };
