@@ -159,7 +159,8 @@ class _Simulator:
             process, self._process = self._process, None
         if process is not None:
             process.kill()
-            process.communicate()
+            # Its pipes stay open: the other thread may read from them.
+            process.wait()
 
 
 class _SimulatedCell:
