@@ -531,6 +531,13 @@ def test_expectation_of_an_invalid_run_is_printed_without_a_verdict(
     assert "31250 B" in row and "not valid" in row
 
 
+def test_mean_over_the_cells_of_a_sweep_is_named(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = analyse(run)
+    outcome.comparison.loc[0, ["low", "high", "n", "over"]] = [0.5, 2.5, 4, "cells"]
+    print_outcome(outcome, run, as_json=False)
+    assert capsys.readouterr().out.count("(mean of 4 cells)") == 1
+
+
 class TestLead:
     """Tests of the picture before the tables."""
 

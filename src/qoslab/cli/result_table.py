@@ -156,7 +156,7 @@ def _comparison_table(comparison: pd.DataFrame, found: str, width: int) -> Table
             arm = row["arm"]
             _add_row(table, arm, *("" for _ in names), style="bold")
         cells = {
-            found: (_row_value(row, "measured") or "not measured") + _interval_text(row) + _pair_count(row),
+            found: (_row_value(row, "measured") or "not measured") + _interval_text(row) + _source_text(row),
             "expected": _SAME_UNIT.sub(r"\1 to \3 \2", row["tolerance"]),
             "verdict": _verdict(row),
             "published": _row_value(row, "published"),
@@ -238,9 +238,11 @@ def _score_text(pairs: pd.DataFrame) -> str:
     )
 
 
-def _pair_count(row: dict[Any, Any]) -> str:
-    """Return the number of pairs of cells in a ratio of two arms."""
-    return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})" if "/" in row["arm"] else ""
+def _source_text(row: dict[Any, Any]) -> str:
+    """Return the number of pairs of cells in a ratio of two arms, or of cells with different parameters in a mean."""
+    if "/" in row["arm"]:
+        return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})"
+    return f" (mean of {row['n']} cells)" if row["over"] == "cells" else ""
 
 
 def _interval_text(row: dict[Any, Any]) -> str:
