@@ -34,9 +34,9 @@ MECHANISMS = {
     " the window",
     "curve": "`TcpCubic` rounds the curve of CUBIC down to whole segments; Linux rounds the distance from its turning"
     " point down, and so reaches this window up to 1.4 s earlier",
-    "timer": "Linux restarts the retransmission timer when it retransmits the first segment; in ns-3 only an"
-    " acknowledgement that advances restarts it, so that a timeout comes before the retransmission can be acknowledged,"
-    " and segments that have arrived are sent again",
+    "timer": "In Linux a retransmission of the first segment sets the retransmission timer again; in ns-3 only an"
+    " acknowledgement that advances does, so that a timeout comes before the retransmission can be acknowledged, and"
+    " segments that have arrived are sent again",
     "start": "In slow start, an acknowledgement raises the window of `TcpCubic` beyond the slow start threshold, and"
     " ns-3 counts segments that SACK had reported; Linux ends slow start at the threshold and counts newly delivered"
     " segments",

@@ -26,7 +26,7 @@ PLAIN = {
     *("repetition", "stream", "local_port", "timeouts", "rtt_count", "bandwidth_remaining_ratio", "priority_level"),
     *("police_dynamic_growths", "police_dynamic_shrinks", "queue_flows", "queue_max_flows", "queue", "threshold"),
     *("queue_conversations", "queue_max_conversations", "queue_max_active_conversations", "cells", "excluded"),
-    *("conversation", "weight", "dscp", "voice_r", "pages"),
+    *("conversation", "weight", "dscp", "voice_r", "pages", "pages_unfinished"),
 }
 """Columns with plain numbers."""
 OF_METRIC = {"metrics", "averages", "pairs"}
