@@ -88,6 +88,11 @@ class Arrivals:
     passed: Mask
 
     @property
+    def passed_size(self) -> Array:
+        """Sizes of the packets, with 0 for those that did not pass."""
+        return np.where(self.passed, self.size, 0.0)
+
+    @property
     def rarer_count(self) -> int:
         """Number of packets of the rarer kind: passed or dropped."""
         return min(int(self.passed.sum()), int((~self.passed).sum()))
@@ -116,7 +121,7 @@ class Arrivals:
         kind is ignored.
         """
         found = np.empty(len(rates))
-        passed_bytes = np.where(self.passed, self.size, 0.0)
+        passed_bytes = self.passed_size
         step = max(1, _AT_ONCE // len(self.size))
         for first in range(0, len(rates), step):
             part = slice(first, first + step)
@@ -134,10 +139,13 @@ class Arrivals:
                 found[part] = yes.max(axis=1) - no.min(axis=1)
         return found
 
+    def missing_bytes(self, rate: float) -> Array:
+        """Return the bytes missing from the bucket at each arrival."""
+        return missing_bytes(self.time_s, self.passed_size, rate)
+
     def fit(self, rate: float) -> Fit:
         """Return the best burst for a rate."""
-        absent = missing_bytes(self.time_s, np.where(self.passed, self.size, 0.0), rate)
-        return best_burst(absent + self.size, self.passed)
+        return best_burst(self.missing_bytes(rate) + self.size, self.passed)
 
     def are_explained(self, wrong: int, certain: int) -> bool:
         """Return whether wrong decisions are few enough, and certain drops numerous enough."""
@@ -225,7 +233,7 @@ def _fit_exactly(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
     wrong, certain = arrivals.replay(value, burst.value)
     if not arrivals.are_explained(wrong, certain):
         return None
-    absent = missing_bytes(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), value)
+    absent = arrivals.missing_bytes(value)
     full_later = bool((absent[int((~arrivals.passed).argmax()) :] <= arrivals.slack(value)).any())
     return Bucket(Interval(value, low, high), burst, wrong, burst_from="full" if full_later else "start")
 
@@ -238,11 +246,8 @@ def _fit_without_full_bucket(arrivals: Arrivals) -> Bucket | None:
     """
     from scipy.optimize import linprog
 
-    needed = (
-        arrivals.size
-        + np.cumsum(np.where(arrivals.passed, arrivals.size, 0.0))
-        - np.where(arrivals.passed, arrivals.size, 0.0)
-    )
+    consumed = arrivals.passed_size
+    needed = arrivals.size + np.cumsum(consumed) - consumed
     above, below = (
         _hull(arrivals.time_s[each], sign * needed[each])
         for each, sign in ((arrivals.passed, 1), (~arrivals.passed, -1))
@@ -279,7 +284,7 @@ def _hull(time_s: Array, value: Array) -> list[tuple[float, float]]:
 
 def _needed_bytes(arrivals: Arrivals, rate: float) -> tuple[float, float]:
     """Return the most bytes that any passed packet needed, and the fewest that any dropped packet needed."""
-    absent = missing_bytes(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate) + arrivals.size
+    absent = arrivals.missing_bytes(rate) + arrivals.size
     return float(absent[arrivals.passed].max()), float(absent[~arrivals.passed].min())
 
 
@@ -334,7 +339,7 @@ def minimum_rate(arrivals: Arrivals, *, buckets: int = 1) -> float | None:
         return None
     time_s, size = arrivals.time_s, arrivals.size
     dropped = np.flatnonzero(~arrivals.passed)
-    gone = np.cumsum(np.where(arrivals.passed, size, 0.0))
+    gone = np.cumsum(arrivals.passed_size)
     least = 0.0
     apart = 1
     while apart < len(dropped):

@@ -23,7 +23,6 @@ from qoslab.analysis.limiter_inference.bucket import (
     last_good_edge,
     minima,
     minimum_rate,
-    missing_bytes,
 )
 
 MOST_PACKETS = 6_000
@@ -95,7 +94,7 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
 
 def _sums(arrivals: Arrivals, rate: float) -> tuple[float, float]:
     """Return the minimum and maximum sum of both bursts for a rate."""
-    absent = missing_bytes(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate)
+    absent = arrivals.missing_bytes(rate)
     yes, no = arrivals.passed, ~arrivals.passed
     return float((absent + arrivals.size)[yes].max()), float((absent + 2 * arrivals.size)[no].min())
 
