@@ -36,16 +36,7 @@ def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
         return composed_rate(sections, bundle) if typed is None else (typed, f"bandwidth of {bundle}")
     if (channel := _channel_kbps(sections, interface)) is not None:
         return channel
-    pattern = _member_pattern(interface)
-    members = [
-        name.removeprefix("interface ")
-        for name, lines in sections.items()
-        if pattern is not None
-        and name != f"interface {interface}"
-        and any(map(pattern.match, lines))
-        and "shutdown" not in lines
-    ]
-    rates = [_port_kbps(sections, each) for each in members]
+    rates = [_port_kbps(sections, each.removeprefix("interface ")) for each in _members(sections, interface)]
     if not rates or None in rates:
         return None
     total = sum(each for each in rates if each is not None)
@@ -55,15 +46,9 @@ def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
 
 def composed_clock_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
     """Return the sum of the clock rates of a multilink bundle in b/s and its source; None if one is unknown."""
-    pattern = _member_pattern(interface) if interface_kind(interface) == "Multilink" else None
-    if pattern is None:
+    if interface_kind(interface) != "Multilink":
         return None
-    members = [
-        lines
-        for name, lines in sections.items()
-        if name != f"interface {interface}" and any(map(pattern.match, lines)) and "shutdown" not in lines
-    ]
-    clocks = [_parse_number(_CLOCK, lines) for lines in members]
+    clocks = [_parse_number(_CLOCK, sections[each]) for each in _members(sections, interface)]
     known = [each for each in clocks if each is not None]
     if not known or len(known) < len(clocks):
         return None
@@ -74,6 +59,19 @@ def primary_port(lines: Iterable[str]) -> str | None:
     """Return the port of a bundle that carries a VLAN by `encapsulation dot1Q VLAN primary PORT`; None without one."""
     found = next((match for each in lines if (match := _PRIMARY.fullmatch(each))), None)
     return None if found is None else interface_name(found[1])
+
+
+def _members(sections: Sections, interface: str) -> list[str]:
+    """Return the sections of the members of a bundle that are not shut down; empty for another interface."""
+    pattern = _member_pattern(interface)
+    return [
+        name
+        for name, lines in sections.items()
+        if pattern is not None
+        and name != f"interface {interface}"
+        and any(map(pattern.match, lines))
+        and "shutdown" not in lines
+    ]
 
 
 def _member_pattern(interface: str) -> re.Pattern[str] | None:
