@@ -142,7 +142,7 @@ def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, ano
     )
     _print_list(found["notes"])
     changing = [each for each in made.left if each.could_change_result]
-    echo(f"Ignored lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}")
+    echo(f"Ignored lines that could change a result: {sum(each.count for each in changing)}")
     _print_effects(changing)
     echo(f"Written: {made.folder}; all ignored lines: {made.folder / 'ignored.txt'}")
     echo("Next:")
@@ -158,7 +158,7 @@ def _print_effects(omitted: Sequence[OmittedLines]) -> None:
         effects.setdefault(effect, []).extend(group)
     several = len({each.file for each in omitted}) > 1
     for effect, group in effects.items():
-        count = sum(each.last - each.first + 1 for each in group)
+        count = sum(each.count for each in group)
         echo(f"  {effect} ({count} line{'s' if count > 1 else ''}), such as")
         examples = {tuple(each.text.split()[:2]): each for each in reversed(group)}
         for each in sorted(examples.values(), key=group.index)[:MAX_EXAMPLES]:

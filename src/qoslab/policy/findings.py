@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
@@ -177,12 +177,12 @@ def find_missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
         for each in one.criteria
         if each.type == "access_group" and each.name and each.name not in known
     }
-    used = _used_class_maps(configuration)
+    relevant = _relevant_class_maps(configuration)
     for name, class_map in named.items():
         message = f"access list {name} is not in the input: some packets of class-map {class_map} are unknown"
         ends = (f"access-group {name}", f"access-group name {name}")
         line = next((each.number for each in configuration.reading.executed if each.text.endswith(ends)), 0)
-        severity: Severity = "warning" if known and (class_map in used or not used) else "note"
+        severity: Severity = "warning" if known and class_map in relevant else "note"
         yield PolicyFinding(severity, "access-list-missing", message, MQC, line)
 
 
@@ -590,13 +590,13 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about classes that can match no packet, and classes after others that take all their packets."""
     configuration = subject.configuration
     device = complete_device(configuration)
-    used = _used_class_maps(configuration)
+    relevant = _relevant_class_maps(configuration)
     for name, class_map in device.class_maps.items():
         if name.startswith(SYSTEM) or _has_unread_match(configuration, name):
             continue
         if why := no_match_reason(device, class_map):
             message = f"class-map {name} can match no packet: {why}"
-            severity: Severity = "error" if name in used or not used else "note"
+            severity: Severity = "error" if name in relevant else "note"
             yield PolicyFinding(severity, "class-matches-nothing", message, MQC, configuration.class_map_line(name))
     for policy in device.policy_maps.values():
         for each in candidate_classes(device, policy):
@@ -614,12 +614,12 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
 
 
-def _used_class_maps(configuration: Configuration) -> set[str]:
-    """Return the class-maps of classes, and those that other class-maps name."""
+def _relevant_class_maps(configuration: Configuration) -> Collection[str]:
+    """Return the class-maps of classes, and those that other class-maps name; without any, all class-maps."""
     device = configuration.device
     used = {each.name for policy in device.policy_maps.values() for each in policy.classes} - {CLASS_DEFAULT}
     nested = (each.name for one in device.class_maps.values() for each in one.criteria if each.type == "class_map")
-    return used | {name for name in nested if name}
+    return used.union(name for name in nested if name) or device.class_maps.keys()
 
 
 def find_classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:

@@ -152,7 +152,7 @@ def ignored_text(made: ImportResult) -> str:
     several = len({each.file for each in made.left}) > 1
     lines = [] if several or not made.left else [f"Lines of {made.left[0].file}", ""]
     for title, part in (("that could change a result", changing), ("without effect on a result", others)):
-        lines += [f"Lines {title}: {sum(each.last - each.first + 1 for each in part)}", ""]
+        lines += [f"Lines {title}: {sum(each.count for each in part)}", ""]
         for (effect, reason), group in group_by_effect(part).items():
             lines.append(f"{'could change: ' if part is changing else ''}{effect}; {reason}")
             for each in group:

@@ -48,6 +48,11 @@ class OmittedLines:
     could_change: str
 
     @property
+    def count(self) -> int:
+        """Number of lines."""
+        return self.last - self.first + 1
+
+    @property
     def could_change_result(self) -> bool:
         """True if the lines could change a result."""
         return not self.could_change.startswith("nothing")
