@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from qoslab.model.comparison import PublishedValue
     from qoslab.model.experiment import Experiment, StoppingRule
     from qoslab.results import Cell, CellFiles, RunFolder
-    from qoslab.run.background_analysis import Figures
+    from qoslab.run.background_analysis import MetricRows
     from qoslab.run.request import RunRequest
     from qoslab.schema import Sweep
 
@@ -254,7 +254,7 @@ class RunAnalysis:
         self.readings: Readings | None = None
         """Readings of the cells so far; None without any."""
 
-    def begin(self) -> Callable[[Cell], Figures]:
+    def begin(self) -> Callable[[Cell], MetricRows]:
         """Import the modules for the analysis, which takes a second, and return the function that reads each cell and
         returns the values so far.
         """
@@ -267,7 +267,7 @@ class RunAnalysis:
         self.readings = Readings(references(self._experiment, self.published))
         return self._take
 
-    def _take(self, cell: Cell) -> Figures:
+    def _take(self, cell: Cell) -> MetricRows:
         from qoslab.analysis.run_analysis import preliminary_values
 
         assert self.readings is not None

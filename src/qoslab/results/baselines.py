@@ -179,13 +179,13 @@ def changes(now: Sequence[RunValue], then: Sequence[RunValue], difference: float
         if old is None:
             yield f"{row.place}: new row, {row.verdict}"
         elif row.verdict != old.verdict:
-            yield f"{row.place}: {row.verdict}, was {old.verdict} ({_figures(row, old)})"
+            yield f"{row.place}: {row.verdict}, was {old.verdict} ({_change_text(row, old)})"
         elif row.has_changed_from(old, difference):
-            yield f"{row.place}: {_figures(row, old)}"
+            yield f"{row.place}: {_change_text(row, old)}"
     yield from (f"{row.place}: is gone" for row in before.values())
 
 
-def _figures(row: RunValue, old: RunValue) -> str:
+def _change_text(row: RunValue, old: RunValue) -> str:
     return f"{_measured_text(row)}, was {_measured_text(old)}"
 
 

@@ -11,16 +11,16 @@ from qoslab.system.priority import step_last
 
 POLL_S = 0.2
 
-Figures = Sequence[Mapping[str, object]]
+MetricRows = Sequence[Mapping[str, object]]
 """Values of the run so far; empty if nothing is new."""
-Begin = Callable[[], Callable[[Cell], Figures]]
+Begin = Callable[[], Callable[[Cell], MetricRows]]
 """Function that prepares, which may take seconds, and returns the function to call with each cell."""
 
 
 class BackgroundAnalysis:
     """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
-    def __init__(self, begin: Begin | None, show: Callable[[Figures], None], *, punctual: bool) -> None:
+    def __init__(self, begin: Begin | None, show: Callable[[MetricRows], None], *, punctual: bool) -> None:
         """`show` takes the values; `punctual`: use only idle processor time, since the run must be punctual."""
         self._begin, self._show, self._punctual = begin, show, punctual
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()

@@ -16,11 +16,11 @@ from qoslab.ios.show.ip_sla import RETURN_CODES, format_jitter_triplet, format_s
 from qoslab.model.experiment import Probe
 from qoslab.system import program_formats
 
-Figures = dict[str, Any]
+ProbeValues = dict[str, Any]
 JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
 
 
-def values_from_output(text: str, number: int) -> Figures | None:
+def values_from_output(text: str, number: int) -> ProbeValues | None:
     """Parse the newest hour in `show ip sla statistics aggregated` of a jitter operation; None without an answer."""
     groups = parse_statistics(text).get("operations", {}).get(str(number), {}).get("groups", [])
     if not groups or not groups[-1].get("rtt_count"):
@@ -28,7 +28,7 @@ def values_from_output(text: str, number: int) -> Figures | None:
     return {name: groups[-1][name] for name in ("rtt_count", "rtt_ms", *JITTER)}
 
 
-def values_from_runs(rtts: Sequence[int]) -> Figures | None:
+def values_from_runs(rtts: Sequence[int]) -> ProbeValues | None:
     """Compute values from round-trip times of single runs, in ms; for echo operations IOS does not aggregate them."""
     if not rtts:
         return None
@@ -36,13 +36,13 @@ def values_from_runs(rtts: Sequence[int]) -> Figures | None:
     return {"rtt_count": len(rtts), "rtt_ms": spread, **dict.fromkeys(JITTER)}
 
 
-def values_from_report(report: program_formats.OperationReport, *, jitter: bool) -> Figures | None:
+def values_from_report(report: program_formats.OperationReport, *, jitter: bool) -> ProbeValues | None:
     """Compute values from the data plane's answer, in the form of the output of 2008; None without an answer."""
     hours = report["hours"]
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
         return None
     found = hours[-1]["statistics"]
-    values: Figures = {
+    values: ProbeValues = {
         "rtt_count": found["rtt"]["count"],
         "rtt_ms": _parse_triplet(format_summary_triplet(found["rtt"])),
     }
