@@ -17,8 +17,8 @@ from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.model.routes import installable_routes
 from qoslab.model.framing import Framing
 from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS, EVERYWHERE
-from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.ignored import ignored_lines
+from qoslab.policy.line_rates import base_rate, line_rate
 from qoslab.policy.pasted_configuration import (
     Attachment,
     Configuration,

@@ -6,7 +6,6 @@ router counts. Rates depend on the interface's `bandwidth`, and waits on its lin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,10 +27,8 @@ from qoslab.ios.model.policy import (
     UserDefinedAccount,
 )
 from qoslab.ios.rules import (
-    DEFAULT_BANDWIDTH_KBPS,
     VIRTUAL_BANDWIDTH_KBPS,
     descendants,
-    interface_bandwidth_kbps,
 )
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
@@ -45,6 +42,7 @@ from qoslab.policy.class_values import (
     ShapeValues,
 )
 from qoslab.policy.composed_rates import composed_clock_rate
+from qoslab.policy.line_rates import CARRIED, LINE, base_rate, carrier_line, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import (
@@ -56,14 +54,11 @@ from qoslab.policy.shares import (
     reference_rate,
     reserved_rate,
 )
-from qoslab.policy.tunnels import find_encapsulation, find_tunnels, tunnel_notes, unmodelled_tunnel_notes
+from qoslab.policy.tunnels import find_encapsulation, tunnel_notes, unmodelled_tunnel_notes
 
 MTU = 1500
 VLAN_TAG = 4
 """Bytes of an IEEE 802.1Q tag."""
-LINE = Rate(line=1.0)
-CARRIED = ("Tunnel", "Dialer")
-"""Kinds of interfaces whose packets leave by a port."""
 
 
 @dataclass(frozen=True)
@@ -194,72 +189,6 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
         tunnel_notes(encapsulation, shaped[0] if shaped else line, (header or 0) + added)
         + unmodelled_tunnel_notes(configuration, at),
     )
-
-
-def base_rate(
-    interface: Interface | None, at: Attachment, rate_bps: int | None, speed_mbps: int | None
-) -> tuple[Rate, str]:
-    """Return the base of percentages and its source: `bandwidth`, else the speed or kind of the port."""
-    if interface is not None:
-        if interface.bandwidth_kbps is None and speed_mbps is not None:
-            return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
-        typed = interface.bandwidth_kbps is not None or interface.circuit is not None
-        source = "bandwidth" if interface.circuit is None else "circuit"
-        source = source if typed else f"default bandwidth of {interface.kind}"
-        if interface.kind in DEFAULT_BANDWIDTH_KBPS or typed:
-            return Rate(interface_bandwidth_kbps(interface) * 1000.0), source
-    if at.bandwidth_kbps is not None:
-        return Rate(at.bandwidth_kbps * 1000.0), at.bandwidth_source
-    return (LINE, "not known") if rate_bps is None else (Rate(float(rate_bps)), "--rate")
-
-
-def line_rate(
-    device: Device, interface: Interface | None, rate_bps: int | None, speed_mbps: int | None
-) -> tuple[Rate, str] | None:
-    """Return the line rate and its source; None if only `bandwidth` is known."""
-    if rate_bps is not None:
-        return Rate(float(rate_bps)), "--rate"
-    if interface is None:
-        return None
-    port = device.interfaces.get(interface.parent or interface.name, interface)
-    if port.clock_rate_bps is not None:
-        return Rate(float(port.clock_rate_bps)), "clock rate"
-    if port.kind.endswith("Ethernet"):
-        if speed_mbps is not None:
-            return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
-        return Rate(DEFAULT_BANDWIDTH_KBPS[port.kind] * 1000.0), port.kind
-    return None
-
-
-def carrier_line(configuration: Configuration, at: Attachment) -> tuple[Rate, str]:
-    """Return the line rate of a tunnel or dialer and its source: the rate of the port by which its packets leave.
-
-    The line `bandwidth` of such an interface limits nothing.
-    """
-    port = configuration.device.interfaces.get(_carrier_name(configuration, at.interface))
-    if port is None or port.kind not in DEFAULT_BANDWIDTH_KBPS:
-        return LINE, "not known"
-    if port.atm and (port.circuit is None or port.circuit.contract is None):
-        return LINE, "not known"
-    speed = configuration.speed_mbps(port.parent or port.name)
-    own = Attachment(port.name, "output", "", 0)
-    rate, name = line_rate(configuration.device, port, None, speed) or base_rate(port, own, None, speed)
-    where = f"{port.name} below {at.interface}"
-    return rate, where if name == port.kind else f"{name} of {where}"
-
-
-def _carrier_name(configuration: Configuration, interface: str) -> str:
-    """Return the port of a tunnel or dialer; empty if it is unknown."""
-    if interface_kind(interface) == "Tunnel":
-        return next((each.source for each in find_tunnels(configuration) if each.name == interface), "")
-    below = configuration.lines.below.get(f"interface {interface}", [])
-    pool = next((each.split()[2] for each in below if re.fullmatch(r"dialer pool \d+", each)), "")
-    member = re.compile(rf"(?:pppoe-client dial-pool-number|dialer pool-member) {pool}(?: |$)")
-    reading = configuration.reading
-    rows = [(each.position.names, each.text) for each in reading.executed]
-    rows += [(each.place, each.text) for each in reading.unread]
-    places = (place[0].removeprefix("interface ") for place, text in rows if place and pool and member.match(text))
-    return next(places, "")
 
 
 def has_percentage(typed: PolicyClass | None) -> bool:

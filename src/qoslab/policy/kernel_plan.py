@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.model.framing import MEDIUM, Framing
-from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.line_rates import base_rate, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration
 from qoslab.tc.engine_values import has_queueing_policy
 from qoslab.tc.fidelity import Note

@@ -18,7 +18,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, NO_PACKET_CRITERION, Criterio
 from qoslab.ios.rules import descendants
 from qoslab.ios.undecided import IOS_XE
 from qoslab.model.framing import COUNTED_HEADER, Framing
-from qoslab.policy.effective import CARRIED, base_rate, carrier_line, line_rate
+from qoslab.policy.line_rates import CARRIED, base_rate, carrier_line, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate, bps_text, format_list
 from qoslab.policy.tunnels import OUTER_FIELDS, find_encapsulation
