@@ -203,18 +203,18 @@ impl Watch {
         }
     }
 
-    /// Writes the counters of a router, once the time without files is over. Returns a message if a file cannot be
-    /// written.
-    fn take(&mut self, router: &str, counters: &impl Serialize) -> Result<(), (String, io::Error)> {
+    /// Writes the counters of a router, once the time without files is over. An error names the file.
+    fn take(&mut self, router: &str, counters: &impl Serialize) -> io::Result<()> {
         let path = self.folder.join(format!("{router}.jsonl"));
         let lines = self.waiting.entry(path).or_default();
-        serde_json::to_writer(&mut *lines, counters).map_err(|error| (router.to_owned(), error.into()))?;
+        serde_json::to_writer(&mut *lines, counters)?;
         lines.push(b'\n');
         if Instant::now() < self.begins {
             return Ok(());
         }
         while let Some((path, lines)) = self.waiting.pop_first() {
-            append(&path, &lines).map_err(|error| (format!("cannot write {}: {error}", path.display()), error))?;
+            append(&path, &lines)
+                .map_err(|error| io::Error::other(format!("cannot write {}: {error}", path.display())))?;
         }
         Ok(())
     }
@@ -264,10 +264,7 @@ struct SampleOutput {
 impl Samples for SampleOutput {
     fn take(&mut self, router: &str, sample: Sample) -> io::Result<()> {
         if let (Some(watch), 0) = (&mut self.watch, sample.elapsed.0 % NANOS_PER_SECOND) {
-            watch.take(router, &sample.counters).map_err(|(message, error)| {
-                self.unwritten = Some(message);
-                error
-            })?;
+            watch.take(router, &sample.counters).inspect_err(|error| self.unwritten = Some(error.to_string()))?;
         }
         self.store.take(router, sample).inspect_err(|error| {
             let folder = temporary_folder();
