@@ -106,26 +106,3 @@ def test_exemption_of_a_removed_command_is_reported(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(f"{__name__}.EXCUSED_COMMANDS", {})
     left = {page: unexcused_commands(page, (TOP / page).read_text(encoding="utf-8")) for page, _ in excused}
     assert [(page, start) for page, start in excused if not any(each.startswith(start) for each in left[page])] == []
-
-
-def test_nonexistent_command_is_found() -> None:
-    text = "    ./qoslab run x --jbs 4   # c\n$ qoslab rum x | tail\n    qoslab lab dwn NAME\n    qoslab run … --jbs\n"
-    assert [complaint(words).partition(" ")[0] for _, words in commands(text)] == ["No", "found", "No"]
-    assert complaint(["figure", "a", "--format", "gif"]).startswith("Invalid value for '--format'")
-
-
-def test_commands_outside_console_blocks_are_found() -> None:
-    text = (
-        "    qoslab run a\n```console\n$ qoslab run b \\\n --jobs 4 | tail\n$ A=1 qoslab run c\n    qoslab run d\n```\n"
-        "```text\n$ qoslab run e\n```\n    ./qoslab run […]\n"
-    )
-    assert [(number, command_words(command), runs) for number, command, runs in page_commands(text)] == [
-        (1, ["run", "a"], False),
-        (3, ["run", "b", "--jobs", "4"], True),
-        (5, ["run", "c"], True),
-        (6, ["run", "d"], False),
-        (9, ["run", "e"], False),
-        (11, ["run", "[…]"], False),
-    ]
-    assert unexcused_commands("docs/x.md", text) == ["run a", "run d", "run e", "run […]"]
-    assert len(unexcused_commands("SECURITY.md", text)) == 6

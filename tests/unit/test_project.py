@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from ruamel.yaml import YAML
 from syntax import statements
 
@@ -84,17 +83,6 @@ def too_long_in_rust(text: str) -> list[str]:
 def test_no_rust_function_is_too_long() -> None:
     found = {file: too_long_in_rust((TOP / file).read_text(encoding="utf-8")) for file in tracked("*.rs")}
     assert {file: names for file, names in found.items() if names} == {}
-
-
-@pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])
-def test_length_of_a_rust_function_includes_its_whole_text(lines: int, found: list[str]) -> None:
-    text = "mod tests {\n    pub(crate) fn f() {\n" + "        pass();\n" * (lines - 2) + "    }\n}\n"
-    assert too_long_in_rust(text + "fn g() {}\n\nfn h() {\n}\n") == found
-
-
-@pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])
-def test_length_of_a_function_includes_its_whole_text(lines: int, found: list[str]) -> None:
-    assert too_long("@cached\ndef f():\n" + "    pass\n" * (lines - 1)) == found
 
 
 def tox_lists() -> tuple[list[str], list[str], configparser.ConfigParser]:

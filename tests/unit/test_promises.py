@@ -85,18 +85,3 @@ def test_every_fixed_weakness_keeps_its_test() -> None:
     fixes = {weakness: test for danger in MAP["fixes"].values() for weakness, test in danger.items()}
     assert len(fixes) >= 128
     assert {weakness: test for weakness, test in fixes.items() if not exists(test)} == {}
-
-
-def test_missing_tests_and_missing_passages_are_found() -> None:
-    text = "# When it dies\n\nIt was killed.\n- Ctrl-C ends it.\n- A full\n  disk: a full disk\n"
-    entries = {"Ctrl-C": ["a::b"], "- Ctrl-C ends": ["a::b"]}
-    assert without_test(text + "\n    killed\n\n| SIGTERM | x |\n", entries) == [
-        "3: It was killed.",
-        "5: - A full disk: a full disk",
-        "10: | SIGTERM | x |",
-    ]
-    assert without_passage(text, entries) == ["Ctrl-C"]
-    assert exists("tests/unit/test_promises.py::exists")
-    assert exists("ip-sla:ten_thousand_control_messages")
-    assert not exists("tests/unit/test_promises.py::existed")
-    assert not exists("tests/unit/no_such.py::exists")

@@ -186,53 +186,6 @@ def test_engine_uses_generation_names_in_one_file() -> None:
     assert naming == {"generation.rs"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'node.platform == "tc"',
-        '"engine" != word',
-        'node.platform in ("ios", "engine")',
-        "platform not in wanted",
-        "{1: 2}[node.platform]",
-        '{"engine": 1}',
-        "ways.get(node.platform)",
-        'node.platform.startswith("i")',
-        "isinstance(found, IosPlatform)",
-        "match node.platform:\n    case _:\n        pass",
-        'match word:\n    case "engine":\n        pass',
-        "str(node.platform) == word",
-    ],
-)
-def test_comparison_of_words_is_detected(text: str) -> None:
-    assert list(comparisons(ast.parse(text), PLATFORM))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'plan.lab == "virtual"',
-        "lab != SimulatedKind.name",
-        "task.lab in (DEFAULT_LAB, other)",
-        "isinstance(kind, VirtualKind)",
-        '{"simulated": 1}',
-        "{VirtualKind.name: 1}[lab]",
-        'match lab:\n    case "virtual":\n        pass',
-    ],
-)
-def test_comparison_of_labs_is_detected(text: str) -> None:
-    assert list(comparisons(ast.parse(text), LAB))
-
-
-@pytest.mark.parametrize("text", ["lab_kind(lab).real_time", "record.lab == task.lab", "choice.lab is None"])
-def test_same_kind_check_is_permitted(text: str) -> None:
-    assert not list(comparisons(ast.parse(text), LAB))
-
-
-@pytest.mark.parametrize("text", ["node_platform(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
-def test_lookup_and_printing_are_not_comparisons(text: str) -> None:
-    assert not list(comparisons(ast.parse(text), PLATFORM))
-
-
 def test_every_kind_of_lab_has_a_worker() -> None:
     for kind in LABS.values():
         found = lab_machinery(kind)
