@@ -1,7 +1,7 @@
 //! TCP behind a policer, compared with measurements of Linux's own TCP (kernel 6.1 in virtual time;
 //! `docs/internals/simulator.md`).
 
-use crate::scene::{dumbbell, policer, policy_out, run, MILLI, SECOND};
+use crate::scene::{dumbbell, policer, policy_out, run, sample_only, MILLI, SECOND};
 use serde_json::{json, Value};
 use std::fs;
 
@@ -25,6 +25,8 @@ struct Measured(u64, f64, Option<f64>, Option<f64>);
 
 /// Seeds of each case.
 const SEEDS: u64 = 5;
+/// The short level simulates every fifth case.
+const SAMPLE: usize = 5;
 /// Tolerance of drops, in points.
 const DROPS_WITHIN: f64 = 2.0;
 /// The kernel of the measurements had 1000 Hz.
@@ -136,35 +138,35 @@ fn goodput_behind_a_policer_equals_that_of_linux() {
         "| control | link, round trip, PIR | bucket, bytes | goodput here | Linux | dropped here | Linux |\n\
          |---|---|--:|---|--:|--:|--:|\n",
     );
-    let mut wrong = Vec::new();
-    for (way, cases) in &CASES {
+    let (mut rows, mut wrong) = (Vec::new(), Vec::new());
+    let every = if sample_only() { SAMPLE } else { 1 };
+    let cases = CASES.iter().flat_map(|(way, cases)| cases.iter().map(move |case| (way, case)));
+    for (way, Measured(bucket, linux, linux_drops, within)) in cases.step_by(every) {
         let Way { control, link_bps, rtt_ms, pir_bps } = way;
-        for Measured(bucket, linux, linux_drops, within) in *cases {
-            let runs: Vec<(f64, f64)> = (1..=SEEDS).map(|seed| policed(way, *bucket, seed)).collect();
-            let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-            let (goodput, drops) = (mean(|run| run.0), mean(|run| run.1));
-            let least = runs.iter().map(|run| run.0).fold(f64::INFINITY, f64::min);
-            let most = runs.iter().map(|run| run.0).fold(0.0, f64::max);
-            let counted = linux_drops.map_or_else(String::new, |drops| format!("{drops:.1}"));
-            let place = format!(
-                "{control} | {} Mb/s, {rtt_ms} ms, {} Mb/s | {bucket}",
-                link_bps / 1_000_000,
-                pir_bps / 1_000_000
-            );
-            let row =
-                format!("| {place} | {goodput:.1} ({least:.1} to {most:.1}) | {linux:.1} | {drops:.1} | {counted} |");
-            let far = within.is_some_and(|within| {
-                let other_drops = linux_drops.is_some_and(|linux| (drops - linux).abs() > DROPS_WITHIN);
-                (goodput - linux).abs() > within || other_drops
-            });
-            if far {
-                wrong.push(row.clone());
-            }
-            table += &(row + "\n");
+        let runs: Vec<(f64, f64)> = (1..=SEEDS).map(|seed| policed(way, *bucket, seed)).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let (goodput, drops) = (mean(|run| run.0), mean(|run| run.1));
+        let least = runs.iter().map(|run| run.0).fold(f64::INFINITY, f64::min);
+        let most = runs.iter().map(|run| run.0).fold(0.0, f64::max);
+        let counted = linux_drops.map_or_else(String::new, |drops| format!("{drops:.1}"));
+        let place =
+            format!("{control} | {} Mb/s, {rtt_ms} ms, {} Mb/s | {bucket}", link_bps / 1_000_000, pir_bps / 1_000_000);
+        let row = format!("| {place} | {goodput:.1} ({least:.1} to {most:.1}) | {linux:.1} | {drops:.1} | {counted} |");
+        let far = within.is_some_and(|within| {
+            let other_drops = linux_drops.is_some_and(|linux| (drops - linux).abs() > DROPS_WITHIN);
+            (goodput - linux).abs() > within || other_drops
+        });
+        if far {
+            wrong.push(row.clone());
         }
+        table += &format!("{row}\n");
+        rows.push(row);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(documented_values(&table), table, "WRITE_TABLES=1 puts it into {DOCUMENT}");
+    let documented = documented_values(&table);
+    let changed: Vec<_> = rows.iter().filter(|row| !documented.contains(row.as_str())).collect();
+    assert!(changed.is_empty(), "WRITE_TABLES=1 puts them into {DOCUMENT}: {changed:#?}");
+    assert!(every > 1 || documented == table, "WRITE_TABLES=1 writes {DOCUMENT}");
 }
 
 #[test]

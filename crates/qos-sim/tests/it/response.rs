@@ -1,6 +1,7 @@
 //! Window under loss: documented response functions of congestion controls, without policer and queue.
 
 use crate::common::{Net, Path, Script};
+use crate::scene::sample_only;
 use qos_core::time::{Rate, Time};
 use qos_sim::tcp::{CongestionControl, Settings};
 
@@ -89,7 +90,12 @@ fn periodic_marks_leave_the_same_window() {
 
 fn check(cases: &[(CongestionControl, u64, u64, f64)], marked: bool) {
     let mut wrong = Vec::new();
+    // With 10,000 segments per loss, the short level only has the case in which CUBIC differs from Reno.
+    let long = |expected: f64, period: u64| period == 10_000 && expected <= 120.0;
     for &(control, rtt_ms, period, expected) in cases {
+        if sample_only() && long(expected, period) {
+            continue;
+        }
         let window = mean_window(control, rtt_ms * 1_000_000, period, 10, marked);
         if (window / expected - 1.0).abs() > TOLERANCE {
             wrong.push(format!("{control:?} {rtt_ms} ms 1/{period}: {window:.1}, expected {expected}"));

@@ -7,6 +7,12 @@ use serde_json::{json, Value};
 pub const SECOND: u64 = 1_000_000_000;
 pub const MILLI: u64 = 1_000_000;
 
+/// Whether long tests run a sample of their cases: the short level of the checks sets `QOS_CASES_AT_MOST` (`tox.ini`).
+/// A written table has all cases.
+pub fn sample_only() -> bool {
+    std::env::var_os("QOS_CASES_AT_MOST").is_some() && std::env::var_os("WRITE_TABLES").is_none()
+}
+
 /// `client` — R1 — `server`: 100 Mb/s, then `rate_bps` with `delay_ns`. Nothing is random; there is no flow yet.
 pub fn dumbbell(rate_bps: u64, delay_ns: u64) -> Value {
     json!({"format": 1, "seed": 1, "host_jitter_ns": 0, "start_jitter_ns": 0,
