@@ -18,7 +18,6 @@ from labs import LabTraces, command_line, run_inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
-from levels import long_cases
 from process_alive import is_alive
 from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
@@ -231,7 +230,8 @@ def test_closed_terminal_ends_a_run(clean: Path) -> None:
     assert (newest_run(clean) / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("moment", ["configure the routers", *long_cases("lab up", "traffic")])
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["configure the routers", "lab up", "traffic"])
 def test_killed_run_leaves_no_password(clean: Path, moment: str) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
     command.wait_for(moment)

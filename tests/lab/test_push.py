@@ -365,6 +365,7 @@ def test_router_that_is_not_restored_is_reported(rig: PushRig, tmp_path: Path) -
     rig.restored("stays-undo")
 
 
+@pytest.mark.long
 def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: PushRig) -> None:
     # If the tests run in the background of a shell, an interrupt is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -405,17 +406,14 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
         assert time.monotonic() - raised[0] < 2.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"password": "x"}, "R1 refused the login"),
-        pytest.param({"port": 1}, "R1 cannot be reached", marks=pytest.mark.long),
+        ({"port": 1}, "R1 cannot be reached"),
         # The message depends on whether Ansible reads the output before or after the second password prompt.
-        pytest.param(
-            {"enable": "x"},
-            "R1 (refused the enable secret|refused the login|did not answer in time)",
-            marks=pytest.mark.long,
-        ),
+        ({"enable": "x"}, "R1 (refused the enable secret|refused the login|did not answer in time)"),
     ],
 )
 def test_unreachable_router_is_reported(routers: Lab, tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -167,7 +167,7 @@ def test_flood_starves_a_session(clean: Path) -> None:
     assert len(session) == 2 and session["bytes"].sum() < 20_000
 
 
-@pytest.mark.sample(2)
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [(), ("--jobs", "1")], ids=["side by side", "one by one"])
 def test_arms_run_in_parallel_unless_requested_otherwise(clean: Path, jobs: tuple[str, ...]) -> None:
     """Run arms in parallel; with one processor they run one by one in any case."""
@@ -273,7 +273,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["traffic", *long_cases("lab up", "configure the routers", "capture on", "observe after the traffic")]
+    "moment", ["configure the routers", *long_cases("lab up", "capture on", "traffic", "observe after the traffic")]
 )
 def test_ctrl_c_at_any_time_leaves_nothing(clean: Path, moment: str) -> None:
     """Press Ctrl-C at a random time, also during the imports, so the command is started, not forked."""

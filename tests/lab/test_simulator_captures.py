@@ -88,6 +88,7 @@ def test_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
         assert int(protocol) != TCP or int(port) == row["source_port"]
 
 
+@pytest.mark.long
 def test_every_limiter_is_inferred_from_its_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = Path(__file__).parents[2] / "experiments/bucket-truth.yml"

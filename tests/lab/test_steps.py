@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from experiment_files import simulated_experiments
-from levels import long_cases
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
@@ -58,7 +57,8 @@ def test_steps_of_simulated_cells_match_the_plan(file: Path, tmp_path: Path) -> 
     assert all(step.ended is not None for step in record.steps)
 
 
-@pytest.mark.parametrize("name", ["srr-3750", *long_cases("policing-vs-shaping")])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["srr-3750", "policing-vs-shaping"])
 def test_steps_of_virtual_cells_match_the_plan(name: str, tmp_path: Path) -> None:
     """Run cells with captures, and observations at all triggers; the switch lacks some."""
     (file,) = [file for file in EXPERIMENTS if file.stem == name]

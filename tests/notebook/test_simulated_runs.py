@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from plotly.graph_objects import Figure
 
-from levels import long_cases
 from qoslab.cli import main
 from qoslab.errors import ExitStatus
 
@@ -55,11 +54,6 @@ NOTEBOOK_CASES: dict[str, tuple[int, tuple[str, ...]]] = {
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
 """Number of graphs of each notebook, and options that shorten the run as far as possible."""
-KINDS = ("srr-3750",)
-"""Notebook of the short level, of a switch; the others belong to the long level.
-
-A kernel runs that of a router in tests/lab/test_policing_vs_shaping.py.
-"""
 
 
 def code_cell_results(name: str) -> list[Any]:
@@ -98,7 +92,8 @@ def test_experiment_without_a_run_is_simulated_first(
             exec("".join(cell["source"]), names)
 
 
-@pytest.mark.parametrize("name", [*KINDS, *long_cases(*(name for name in NOTEBOOK_CASES if name not in KINDS))])
+@pytest.mark.long
+@pytest.mark.parametrize("name", NOTEBOOK_CASES)
 def test_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs, options = NOTEBOOK_CASES[name]
     monkeypatch.chdir(tmp_path)
