@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
-import ios_running
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
-from ios_running import change_by_others
+from ios_running import change_by_others, running_config
 
 from ios_strategies import devices
 from levels import value_by_level
@@ -348,7 +347,7 @@ def lines_of(text: str) -> set[tuple[str, ...]]:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PUSHED_ON)
 def test_printed_configurations_survive_a_round_trip(name: str) -> None:
-    text, pushed = getattr(ios_running, name), PUSHED_ON[name]
+    text, pushed = running_config(name), PUSHED_ON[name]
     family = "switch" if name.startswith("S") else "router"
     reading = read_running(text, likely_hardware(text, family))
     reading.device.clutter = unread_as_inert_lines(reading)
@@ -391,7 +390,7 @@ class UnmodelledLines:
         blocks: list[str] = []
         lines: list[str] = []
         for name in PUSHED_ON:
-            text = getattr(ios_running, name)
+            text = running_config(name)
             # A router also gets a switch's lines, and a switch a router's.
             for each in read_running(text, likely_hardware(text, family)).unread:
                 if not each.place:
