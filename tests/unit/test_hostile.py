@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostile_files import BASE, ESCAPES, MATRIX, TEMPLATED, hostile_experiments
+from hostile_files import BASE, MATRIX, TEMPLATED, hostile_experiments
 from processor import time_limit_s
 from qoslab import cli
 from qoslab.cli import main
@@ -57,26 +57,6 @@ def test_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path, name: st
         found.line for found in raised.value.findings if r"found \ud800, which is not a character" in found.message
     ]
     assert answer == [line]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["validate", "experiments/e.yml"],
-        ["plan", "experiments/e.yml"],
-        ["run", "experiments/e.yml", "--dry-run"],
-        ["list"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_no_command_runs_code_of_a_template(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_experiment(tmp_path / "experiments", {"e.yml": TEMPLATED, "t.j2": ESCAPES["globals of a helper"]})
-    assert main(command) == (0 if command == ["list"] else 2)
-    assert ("cycler" in "".join(capfd.readouterr())) == (command != ["list"])
-    assert not list(tmp_path.rglob("PWNED"))
 
 
 @pytest.mark.parametrize("what", ["template", "folder of templates", "published", "FIFO"])

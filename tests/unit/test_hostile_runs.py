@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -16,12 +15,10 @@ import pandas as pd
 import pytest
 import sample_run
 from analysis_tables import columns, reported_flows
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from hostile_runs import BEGIN, CELL, LINES, RUNS, change_manifest
-from levels import long_cases, value_by_level
+from levels import long_cases
 from processor import time_limit_s
 from qoslab.analysis.steady import steps
 from qoslab.analysis.timeline import STEPS_MOST
@@ -114,18 +111,6 @@ def test_links_out_of_a_run_are_refused(
     assert main(["report", str(run)]) == 2
     assert re.search("found (a symbolic link|neither a file nor a folder)", capsys.readouterr().err)
     assert not (run / "report.html").exists() or SECRET not in (run / "report.html").read_text()
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("file", ["/etc/hostname", "../secret", "observations/../../../../../secret"])
-def test_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
-    record = first_cell(run)
-    sample_run.change_json(record, lambda cell: cell["observed"].append({**cell["observed"][0], "file": file}))
-    sample_run.reseal(run)
-    assert main(["report", str(run)]) == 3
-    assert SECRET not in (run / "report.html").read_text()
-    output = capsys.readouterr()
-    assert "policed/1: cell.json: observed.2.file: " in output.out and "Traceback" not in output.err
 
 
 @pytest.mark.parametrize("folder", ["javascript:alert(0);x=/cell", "/etc", "../..", "cells/../..", "//example.com/x"])
@@ -338,31 +323,6 @@ def test_endless_records_are_not_read(run: Path, capsys: pytest.CaptureFixture[s
     os.truncate(run / "manifest.json", 5 * 2**30)
     assert main(["report", str(run)]) == 2
     assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err
-
-
-@given(st.data())
-@settings(max_examples=value_by_level(short=2, long=25), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_changed_file_causes_no_traceback(
-    finished_run: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    run = Path(shutil.copytree(finished_run, tmp_path_factory.mktemp("changed") / finished_run.name))
-    names = sorted(path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file())
-    file = run / data.draw(st.sampled_from([name for name in names if not name.endswith((".parquet", ".html"))]))
-    how = data.draw(st.sampled_from(["gone", "cut", "flipped"]))
-    number = data.draw(st.integers(0, 10**6))
-    content = file.read_bytes()
-    if how == "gone":
-        file.unlink()
-    elif how == "cut":
-        file.write_bytes(content[: number % len(content)])
-    else:
-        at = number % len(content)
-        file.write_bytes(content[:at] + bytes([content[at] ^ (1 + number % 255)]) + content[at + 1 :])
-    sample_run.reseal(run)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as text:
-        status = main(["report", str(run)])
-    shutil.rmtree(run)
-    assert status in (0, 1, 2, 3), text.getvalue()
 
 
 def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

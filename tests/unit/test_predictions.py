@@ -253,27 +253,6 @@ def test_minimum_number_of_values_is_compared() -> None:
     assert compared >= COMPARED_AT_LEAST
 
 
-@pytest.mark.parametrize(
-    ("reference", "unit", "value", "judged"),
-    [
-        ("shaped goodput.sum", "kb/s", 962, True),
-        ("shaped goodput.sum", "kb/s", 980, False),
-        ("part of shaped goodput.sum", "kb/s", 962, False),
-        ("nowhere goodput.sum", "kb/s", 962, False),
-        ("shaped goodput.sum", CLAIM, 1, False),
-        ("shaped goodput.sum > policed goodput.sum", CLAIM, 1, False),
-        ("shaped goodput.sum > 950000", CLAIM, 1, True),
-        ("unrestricted goodput.sum > shaped goodput.sum", CLAIM, 1, True),
-        ("shaped goodput.sum > unrestricted goodput.sum", CLAIM, 1, False),
-        ("tests/unit/test_ios_show.py::test_printed_policer_equals_that_of_the_article", CLAIM, 1, True),
-        ("tests/unit/test_ios_show.py::test_of_nothing", CLAIM, 1, False),
-    ],
-)
-def test_row_without_a_judged_value_is_not_counted(reference: str, unit: str, value: float, judged: bool) -> None:
-    metric_value = PublishedValue("", "", unit, value, "")
-    assert is_compared(reference, metric_value, "policing-vs-shaping") == judged
-
-
 def hashed_queue(flows: int, chance: random.Random) -> list[int]:
     """Return the number of flows in each used queue of 256."""
     queues: dict[int, int] = {}
