@@ -247,6 +247,7 @@ def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
         assert not missing
 
 
+@pytest.mark.long
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("words", [("--resume",), ("--resume", "it"), ("--resume=it",), ("it.yml", "--resume")])
 def test_first_start_continues_the_run_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -> None:

@@ -94,6 +94,7 @@ def test_ansible_reads_the_written_inventory(tmp_path: Path, lab: bool) -> None:
     }
 
 
+@pytest.mark.long
 def test_templates_in_an_inventory_are_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     example = Path(__file__).parents[2] / "inventory" / "hardware.example.yml"
     for name, value in (("QOSLAB_USER", "kim"), ("QOSLAB_PASSWORD", "{not a template}"), ("QOSLAB_ENABLE", "")):

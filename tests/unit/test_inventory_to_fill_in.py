@@ -105,6 +105,7 @@ def test_template_has_known_values_and_marks_the_rest(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == INVENTORY
 
 
+@pytest.mark.long
 def test_ansible_reads_a_template_with_a_switch(tmp_path: Path) -> None:
     experiment = load_experiment(SWITCH)
     file = tmp_path / "mine.yml"

@@ -35,7 +35,7 @@ UNKNOWN = Truth(frozenset())
 FIRST_SEEDS = {path: next(seed for seed in range(100) if build_path(seed) is path) for path in PATHS}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.__name__) for path in PATHS])
 def test_known_limiter_is_inferred(path) -> None:  # type: ignore[no-untyped-def]
     found = judge_answer(make_case(FIRST_SEEDS[path]))
@@ -62,7 +62,7 @@ def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
     return found
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("share", [0.005, 0.03])
 @pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize("size", [214, 1000])
@@ -91,7 +91,7 @@ def test_regular_loss_of_constant_rate_traffic_is_not_a_policer(every: int, jitt
     assert f"one packet in {every} was lost" in "\n".join(found.lines())
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("over", [1.1, 1.5, 2, 4])
 @pytest.mark.parametrize("share", [0.005, 0.02])
 @pytest.mark.parametrize("burst", [1500, 6000])
@@ -101,7 +101,7 @@ def test_policer_before_random_loss_is_not_inferred_with_another_rate(over: floa
     assert found.rate_bps is None or found.rate_bps.low <= 10**6 <= found.rate_bps.high
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("place", ["before", "after"])
 @pytest.mark.parametrize(("over", "share"), [(1.5, 0.01), (1.3, 0.03)])
 def test_policer_is_inferred_on_a_path_with_random_loss(place: str, over: float, share: float) -> None:
@@ -133,7 +133,7 @@ def test_burst_that_depends_on_a_full_bucket_at_the_start_is_reported_so() -> No
     assert infer_case([Policer(10**6, 20_000)], arrivals, 1000).burst_from == "full"
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("over", [1.1, 1.5, 4])
 @pytest.mark.parametrize("jitter", [0.0, 0.02])
 @pytest.mark.parametrize("burst", [3000, 10000])
@@ -146,7 +146,7 @@ def test_policer_of_constant_rate_traffic_is_one_bucket_with_the_true_rate(
     assert found.burst_bytes is not None and found.burst_bytes.low <= burst <= found.burst_bytes.high
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("arrivals", [paced_load, poisson])
@@ -157,7 +157,7 @@ def test_jitter_is_not_a_shaper(uniform: bool, ordered: bool, arrivals) -> None:
     assert "jitter" in "\n".join(found.lines())
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("line", "limit", "arrivals", "offered"),
     [

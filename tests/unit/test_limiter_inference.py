@@ -17,7 +17,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_pcap import pcap
 
-from levels import example_count, value_by_level
+from levels import example_count, long_cases, value_by_level
 from qoslab.analysis.limiter_inference import infer, join
 from qoslab.analysis.limiter_inference.bucket import infer_bucket
 from qoslab.analysis.limiter_inference.releases import infer_releases
@@ -338,6 +338,7 @@ class TestLimiters:
         (row,) = joined.summarise_flows().to_dict("records")
         assert (row["packets"], row["lost"], row["remarked"]) == (5000, 0, int((~conformed).sum()))
 
+    @pytest.mark.long
     def test_counted_layer_is_inferred(self) -> None:
         counted = self.size - 14
         passed = police_load(self.time_s, counted, 1e6, 31250)
@@ -347,7 +348,7 @@ class TestLimiters:
         assert wrong.kind == "unexplained" or (wrong.unexplained or 0) > 10 * right.unexplained
 
 
-@pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.parametrize("seed", [0, *long_cases(4)])
 def test_rate_of_a_shaper_before_a_policer_is_a_range(seed: int) -> None:
     """The packets that the policer drops were sent by the shaper, so its rate is above that of the passed packets."""
     time_s, size = Load(seed, 3e6, equal=True, paced=True).packets()

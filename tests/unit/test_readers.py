@@ -127,6 +127,7 @@ def test_helper_ends_when_its_connection_closes() -> None:
     assert process.wait(30) == 0
 
 
+@pytest.mark.long
 def test_helper_ends_with_a_killed_process(tmp_path: Path) -> None:
     """Kill the parent during its work: the helper ends soon after."""
     script = (

@@ -36,6 +36,7 @@ def make_report(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dic
     return found
 
 
+@pytest.mark.long
 def test_number_of_workers_does_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = make_report(tmp_path / "one", monkeypatch, 1)
     several = make_report(tmp_path / "several", monkeypatch, value_by_level(short=2, long=4))

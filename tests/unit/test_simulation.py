@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,15 @@ VERSIONS = {"qos-sim": "qos-sim 0.1.0"}
 
 
 def sweep(name: str, sets: dict[str, str] | None = None) -> Sweep:
+    return shipped_sweep(name) if sets is None else _load(name, sets)
+
+
+@cache
+def shipped_sweep(name: str) -> Sweep:
+    return _load(name, None)
+
+
+def _load(name: str, sets: dict[str, str] | None) -> Sweep:
     return load_sweep(EXPERIMENTS / f"{name}.yml", sets, lab_kind(SimulatedKind.name).check)
 
 

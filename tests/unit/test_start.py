@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from qoslab.cli import SUBCOMMANDS
 
 TOP = Path(__file__).parents[2]
@@ -50,6 +52,7 @@ def test_commands_without_a_run_import_no_heavy_library(tmp_path: Path) -> None:
     assert imported_packages(tmp_path, *commands) == set()
 
 
+@pytest.mark.long
 def test_simulated_run_imports_only_tables(tmp_path: Path) -> None:
     """Check the imports of a run in virtual time: Genie, which parses the output of the routers, is in another
     process.
