@@ -8,7 +8,6 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
 from ruamel.yaml import YAML
 
 from qoslab.cli.doctor import TOOLS
@@ -18,6 +17,7 @@ TOP = Path(__file__).parents[2]
 STAGES = dict(
     re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM |\Z)", (TOP / "Containerfile").read_text(), re.DOTALL | re.MULTILINE)
 )
+RECORDS = 'printf "%s" "${0##*/}"; printf " <%s>" "$@"; echo'
 OPTION = re.compile(r"--security-opt[ =](\S+?=\S+?)(?=[\s,;.\"`]|$)", re.MULTILINE)
 
 
@@ -66,56 +66,6 @@ def test_development_container_is_a_stage_with_the_options_of_the_hint() -> None
 def test_page_names_the_options_of_the_hint() -> None:
     page = " ".join((TOP / "docs/install.md").read_text().split())
     assert set(OPTION.findall(page)) == set(OPTION.findall(CONTAINER_HINT))
-
-
-ELSEWHERE = TOP / "tests/image/Containerfile.elsewhere"
-LAST_LINES = {
-    "    sudo dnf install gcc iproute iproute-tc ": "dnf <install> <-y> <gcc> <iproute> <iproute-tc>",
-    "    sudo pacman -S --needed gcc iproute2 ": "pacman <-S> <--needed> <--noconfirm> <gcc> <iproute2>",
-    "qoslab: missing on this machine: gcc": None,
-}
-RECORDS = 'printf "%s" "${0##*/}"; printf " <%s>" "$@"; echo'
-
-
-def steps() -> list[str]:
-    """Return the steps of the build for other systems, as shell lines."""
-    lines = re.sub(r"^#.*\n", "", ELSEWHERE.read_text(), flags=re.MULTILINE).replace("\\\n", "")
-    return re.findall("^RUN (.*)$", lines, re.MULTILINE)
-
-
-def run_build_step(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
-    """Run a step with package managers that record their calls; a script replaces the clone's `qoslab`."""
-    programs = {"bin/dnf": RECORDS, "bin/pacman": RECORDS, "qoslab": qoslab}
-    for name, script in programs.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(f"#!/bin/bash\n{script}\n")
-        (folder / name).chmod(0o755)
-    path = f"{folder / 'bin'}:/usr/bin:/bin"
-    step = step.replace("/tmp/said", str(folder / "said"))
-    return subprocess.run(["sh", "-c", step], cwd=folder, env={"PATH": path}, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize(("line", "called"), LAST_LINES.items())
-def test_other_distributions_use_the_last_command_of_the_bootstrap(
-    tmp_path: Path, line: str, called: str | None
-) -> None:
-    for status in (0, 2):
-        done = run_build_step(tmp_path, steps()[1], f"echo '{line}' >&2; exit {status}")
-        typed = status == 2 and called is not None
-        assert (done.returncode == 0) == typed and ((called or "-") in done.stdout.splitlines()) == typed
-
-
-@pytest.mark.parametrize(("status", "passes"), [(0, True), (1, True), (2, False), (3, False)])
-def test_clone_runs_an_experiment_on_other_distributions(tmp_path: Path, status: int, passes: bool) -> None:
-    done = run_build_step(tmp_path, steps()[2], f"{RECORDS}; exit {status}")
-    assert (done.returncode == 0) == passes
-    program, run, experiment, *_ = done.stdout.split()
-    assert (program, run) == ("qoslab", "<run>") and (TOP / experiment.strip("<>")).is_file()
-
-
-def test_bootstrap_ends_with_the_command_for_other_distributions() -> None:
-    words = re.findall('words="(sudo .*?)[$]', (TOP / "qoslab").read_text())
-    assert len(words) == 2 and all(f"'    {each}'*)" in steps()[1] for each in words)
 
 
 def test_ci_tests_the_image_the_container_and_other_distributions() -> None:
