@@ -12,9 +12,10 @@ from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.generation import Generation
 from qoslab.policy.class_values import PolicyValues, flatten_values
 from qoslab.policy.effective import effective_policies
-from qoslab.policy.findings import PolicyFinding, Subject, find_policy_problems
+from qoslab.policy.findings import find_policy_problems
 from qoslab.policy.ignored import IgnoredLine, ignored_lines
 from qoslab.policy.pasted_configuration import Configuration, read_configuration
+from qoslab.policy.policy_finding import PolicyFinding, Subject
 from qoslab.policy.rate import format_list
 
 OPEN_NOTE = "No `version` line: release assumed; choose one with --model."

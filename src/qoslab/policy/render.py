@@ -9,8 +9,8 @@ from dataclasses import replace
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.policy.answer import PolicyAnswer
 from qoslab.policy.class_values import ClassValues, PoliceValues, PolicyValues, QueueValues, RedValues, ShapeValues
-from qoslab.policy.findings import PolicyFinding
 from qoslab.policy.ignored import IgnoredLine
+from qoslab.policy.policy_finding import PolicyFinding
 from qoslab.policy.rate import format_list, format_number
 
 WIDTH = 80
