@@ -6,6 +6,14 @@ from qoslab.ios.command_families import parse_families
 
 TABLES = "tables that map marks are not supported"
 
+OTHER_PROTOCOLS = (
+    "appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|vines|x25|xns|apollo|smrp|tarp"
+    "|bstun|stun|sdllc|qllc|fras|lnm|ncia|sna|dspu|alps|nls|lat"
+)
+"""First words of commands of other protocols than IP, as alternatives; the next two lists are of one mode each."""
+OTHER_PROTOCOLS_OF_ROUTERS = "rsrb|locaddr-priority-list|sap-priority-list|tn3270|translate|xot"
+OTHER_PROTOCOLS_OF_INTERFACES = "llc2|lapb|sdlc|locaddr-priority|sap-priority"
+
 REFUSED = parse_families(
     f"""
 [config]
@@ -88,9 +96,8 @@ addresses must be configured: they cannot be learned or borrowed
     ip unnumbered <rest:line>
 [config router]
 only IP is routed
-    (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines|xns|apollo|smrp|tarp) <rest:line>
-    (bstun|stun|sdllc|qllc|rsrb|fras|lnm|ncia|locaddr-priority-list|sap-priority-list|sna|dspu|alps) [<rest:line>]
-    (lat|tn3270|translate|nls|xot|mop) [<rest:line>]
+    ({OTHER_PROTOCOLS}) [<rest:line>]
+    ({OTHER_PROTOCOLS_OF_ROUTERS}|mop) [<rest:line>]
 frames carry no security group tag
     >ip access-list role-based <rest:line>
     cts role-based <rest:line>
@@ -126,8 +133,8 @@ switch modules of routers are not modelled
     (vtp|spanning-tree) <rest:line>
 [interface router]
 only IP is routed
-    (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|vines|llc2|lapb|x25|xns|apollo|smrp|tarp) <rest:line>
-    (bstun|stun|sdllc|sdlc|qllc|fras|lnm|ncia|locaddr-priority|sap-priority|sna|dspu|alps|nls|lat) [<rest:line>]
+    ({OTHER_PROTOCOLS}) [<rest:line>]
+    ({OTHER_PROTOCOLS_OF_INTERFACES}) [<rest:line>]
 frames carry no security group tag
     >cts manual
     cts role-based <rest:line>

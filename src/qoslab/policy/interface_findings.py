@@ -94,8 +94,7 @@ def find_port_channels_without_aggregate(subject: Subject) -> Iterator[PolicyFin
     configuration = subject.configuration
     if not configuration.device.hardware.qos.port_channel_needs_aggregate:
         return
-    reading = configuration.reading
-    typed = [each.text for each in reading.executed] + [each.text for each in reading.unread]
+    typed = [each.text for each in configuration.reading.input_lines()]
     aggregates = {found[1] for each in typed if (found := _AGGREGATE.fullmatch(each))}
     by_vlan = any(map(_BY_VLAN.match, typed))
     for policy in subject.policies:

@@ -75,8 +75,6 @@ def _carrier_name(configuration: Configuration, interface: str) -> str:
     below = configuration.lines.below.get(f"interface {interface}", [])
     pool = next((each.split()[2] for each in below if re.fullmatch(r"dialer pool \d+", each)), "")
     member = re.compile(rf"(?:pppoe-client dial-pool-number|dialer pool-member) {pool}(?: |$)")
-    reading = configuration.reading
-    rows = [(each.position.names, each.text) for each in reading.executed]
-    rows += [(each.place, each.text) for each in reading.unread]
-    places = (place[0].removeprefix("interface ") for place, text in rows if place and pool and member.match(text))
-    return next(places, "")
+    lines = configuration.reading.input_lines()
+    places = (each.place[0].removeprefix("interface ") for each in lines if each.place and member.match(each.text))
+    return next(places, "") if pool else ""

@@ -151,14 +151,8 @@ class Configuration:
     @cached_property
     def lines(self) -> ConfigurationLines:
         """Lines of interfaces, and all stored and unread lines, by the line above them."""
-        rows: list[tuple[int, str, str]] = []
-        for carried in self.reading.executed:
-            names = carried.position.names
-            if carried.position.mode == INERT:
-                rows.append((carried.number, names[0], carried.text))
-            elif carried.position.mode == "interface":
-                rows.append((carried.number, f"interface {names[0]}", carried.text))
-        rows += [(each.number, each.place[0] if each.place else "", each.text) for each in self.reading.unread]
+        lines = self.reading.input_lines()
+        rows = [(each.number, each.head, each.text) for each in lines if each.head is not None]
         found = ConfigurationLines()
         for _, place, text in sorted(rows):
             if not place or place == text:
@@ -173,20 +167,16 @@ class Configuration:
 
     def attached_elsewhere(self, policy: str) -> tuple[str, str, int] | None:
         """Return location, direction and line of a policy-map that is not on an interface: control plane, map-class."""
-        rows = [
-            (" ".join(each.position.names[:1]) if each.position.mode == INERT else "", each.text, each.number)
-            for each in self.reading.executed
-        ]
-        rows += [(each.place[0] if each.place else "", each.text, each.number) for each in self.reading.unread]
-        for place, text, number in rows:
-            found = _ELSEWHERE.search(text)
+        for each in self.reading.input_lines():
+            found = _ELSEWHERE.search(each.text)
             if (
                 found is not None
                 and found[2] == policy
-                and place
-                and not place.startswith(("policy-map ", "interface "))
+                and each.head
+                and not each.head.startswith(("policy-map ", "interface "))
             ):
-                return (text.partition(" service-policy")[0] if found.start() else place), found[1], number
+                place = each.text.partition(" service-policy")[0] if found.start() else each.head
+                return place, found[1], each.number
         return None
 
     def circuit_rates(self, policy: str) -> CircuitRates | None:

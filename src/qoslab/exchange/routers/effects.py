@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from qoslab.ios.unsupported import OTHER_PROTOCOLS, OTHER_PROTOCOLS_OF_INTERFACES, OTHER_PROTOCOLS_OF_ROUTERS
+
 NO_EFFECT = "nothing: it does not queue, forward or mark packets of the experiment"
 FILTERS = "the packets that arrive: the device may drop some that pass here"
 ENCRYPTED = "the bytes of encrypted packets, and the classes that match them after encryption"
@@ -18,11 +20,7 @@ TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
 IPV6 = "IPv6 packets: the topology has one address per interface, static routes and no IPv6 load"
 NOT_IP = "packets of other protocols than IP, which the topology does not have"
-OTHER_PROTOCOLS = (
-    r"(?:appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines|xns|apollo|smrp|tarp|bstun|stun|sdllc|sdlc|qllc"
-    r"|rsrb|fras|lnm|ncia|locaddr|sap-priority|sna|dspu|alps|lat|tn3270|translate|nls|xot|llc2|lapb)(?: |$)"
-)
-"""First words of lines about protocols of the time before IP was common."""
+_OTHER_PROTOCOLS = rf"(?:{OTHER_PROTOCOLS}|{OTHER_PROTOCOLS_OF_ROUTERS}|{OTHER_PROTOCOLS_OF_INTERFACES})(?: |$)"
 UNKNOWN_EFFECT = "unknown: compare with the device"
 
 GENERAL_EFFECTS = frozenset(
@@ -86,7 +84,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "the line: its rate, its delay and the order of packets",
     ),
     ("ipv6 unicast-routing|ipv6 ", IPV6),
-    (OTHER_PROTOCOLS, NOT_IP),
+    (_OTHER_PROTOCOLS, NOT_IP),
     (
         "version|hostname|boot|service|logging|aaa|radius|tacacs|enable|user|privilege|clock|ntp|sntp|snmp|line |banner"
         "|license|archive|alias|ip |no |security|login|netconf|restconf|telemetry|diagnostic|memory|transport|hw-module"
@@ -145,7 +143,7 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
     ),
     ("ip flow|flow|ip cef|ip route-cache|ip accounting|ip virtual|performance|ip tcp|sampler|plim|media-", WORK),
     ("speed|duplex|negotiation|auto(?! qos)|bandwidth|mtu|ip mtu|flowcontrol", "the rate or the size of packets"),
-    (OTHER_PROTOCOLS, NOT_IP),
+    (_OTHER_PROTOCOLS, NOT_IP),
     ("ip address|ip unnumbered", "a subnet that the topology does not have"),
     (
         "service-policy|rate-limit|traffic-shape|random|priority|custom|hold|tx-|qos|fair|max-reserved|trust|mls|account"

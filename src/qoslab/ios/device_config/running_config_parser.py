@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from qoslab.ios.cli.grammar import CliError, InvalidInputError
-from qoslab.ios.cli.session import Position
+from qoslab.ios.cli.session import INERT, Position
 from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.device_config.diff import line_subject
 from qoslab.ios.model.device import Clutter, Device, Hardware
@@ -78,6 +78,23 @@ class ExecutedLine:
     """Interfaces of a range, except the first one, which is in the position."""
 
 
+@dataclass(frozen=True, slots=True)
+class InputLine:
+    """A line of the text, executed or not."""
+
+    number: int
+    """Line of the text, from 1."""
+    place: Chain
+    """Names of the position of an executed line; the parent lines of an unread line."""
+    head: str | None
+    """The first parent line of an unread line, a line without effect, or a line of an interface; empty if it has none.
+
+    None for other executed lines.
+    """
+    text: str
+    """One blank between words."""
+
+
 @dataclass(slots=True)
 class ConfigurationReading:
     """Result of reading a configuration."""
@@ -105,6 +122,17 @@ class ConfigurationReading:
                 for length in range(1, len(names) + 1):
                     self._by_names[names[:length]].append(each)
         self._indexed = len(self.executed)
+
+    def input_lines(self) -> list[InputLine]:
+        """Return the executed lines, and after them the unread ones."""
+        found = []
+        for each in self.executed:
+            mode, names = each.position.mode, each.position.names
+            head = names[0] if mode == INERT else f"interface {names[0]}" if mode == "interface" else None
+            found.append(InputLine(each.number, names, head, each.text))
+        for unread in self.unread:
+            found.append(InputLine(unread.number, unread.place, unread.place[0] if unread.place else "", unread.text))
+        return found
 
     def lines_below(self, name: str) -> list[ExecutedLine]:
         """Return the executed lines of all positions whose first name is given, such as that of an interface."""
