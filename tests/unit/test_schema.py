@@ -26,7 +26,8 @@ from qoslab.schema import (
     published_values,
     render_configuration,
 )
-from qoslab.schema.document import NODE_LIMIT, SIZE_LIMIT, parse_document
+from qoslab.schema.document import NODE_LIMIT, parse_document
+from qoslab.schema.experiment_names import SIZE_LIMIT
 from qoslab.schema.templates import render_lines
 
 TOP = Path(__file__).parents[2]

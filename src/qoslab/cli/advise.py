@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qoslab.cli.completion import complete_metrics, complete_runs
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.model.metrics import QUANTITY_BY_UNIT, Reference, Unit, as_float, format_value

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from qoslab.cli.completion import complete_runs
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.run_values import NEGLIGIBLE

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.errors import ExitStatus, QoslabError
 from qoslab.system.extras import PURPOSE, extra_install_command, extra_packages, missing_packages
 from qoslab.system.packages import install_command

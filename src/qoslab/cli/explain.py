@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from qoslab.cli.completion import complete_experiments, complete_runs
-from qoslab.cli.options import json_option, set_option
+from qoslab.cli.options import set_option
+from qoslab.cli.output_options import json_option
 from qoslab.errors import UserError
 from qoslab.system.printing import echo
 

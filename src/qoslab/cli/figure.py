@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from qoslab.cli.completion import complete_figures, complete_runs
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.system.extras import require_extra

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.program import program_name
 from qoslab.errors import UserError
 from qoslab.system.printing import echo

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.errors import ExitStatus, UserError
 from qoslab.system.printing import echo
 

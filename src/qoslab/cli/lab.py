@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qoslab.cli.completion import complete_experiments
-from qoslab.cli.options import CellChoice, ask_option, experiment_argument, json_option, set_option
+from qoslab.cli.options import CellChoice, ask_option, experiment_argument, set_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import find_experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.lab_kinds import find_kind

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import EXPERIMENTS, RUNS
 from qoslab.errors import QoslabError
 from qoslab.overview import RunSummary, read_runs
@@ -50,7 +50,7 @@ def command(what: str | None, as_json: bool) -> None:
 
 
 def _experiment_row(file: Path) -> dict[str, Any]:
-    from qoslab.schema.outline import read_names
+    from qoslab.schema.experiment_names import read_names
 
     try:
         names = read_names(file)

@@ -91,8 +91,6 @@ lab_option = click.option(
     help=f"Lab to run the cells in. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
 ask_option = click.option("--ask", is_flag=True, help="Prompt for router passwords missing from the inventory.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
-verbose_option = click.option("-v", "--verbose", is_flag=True, help="Print all columns of the result table.")
 
 
 class JobsType(click.ParamType[int | str]):

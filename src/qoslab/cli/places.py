@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError, UserError, did_you_mean, format_found
-from qoslab.lab_kinds import find_kind
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.system.shipped import shipped_path
 
@@ -42,6 +41,7 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
 
     Raise `ExperimentError` if it is invalid, or if a lab of this kind cannot run it.
     """
+    from qoslab.lab_kinds import find_kind
     from qoslab.schema import load_sweep, parse_set  # commands that only read runs need none of the checks
 
     file, values = find_experiment_file(given), dict(map(parse_set, sets))

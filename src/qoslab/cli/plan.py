@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from qoslab.cli.options import CellChoice, cell_options, experiment_argument, json_option, set_option
+from qoslab.cli.options import CellChoice, cell_options, experiment_argument, set_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import open_sweep
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.expressions import show_value

@@ -11,7 +11,7 @@ import click
 
 from qoslab.cli.completion import complete_runs
 from qoslab.cli.gate import GateOptions, gate_options
-from qoslab.cli.options import json_option, verbose_option
+from qoslab.cli.output_options import json_option, verbose_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.system.printing import echo

@@ -26,12 +26,11 @@ from qoslab.cli.options import (
     LiveChoice,
     ask_option,
     cell_options,
-    json_option,
     live_options,
     set_option,
     tls_options,
-    verbose_option,
 )
+from qoslab.cli.output_options import json_option, verbose_option
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import device_lines, summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError

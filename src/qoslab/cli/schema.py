@@ -6,7 +6,7 @@ import json
 
 import click
 
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.model.metrics import METRICS
 from qoslab.schema import schema_text
 from qoslab.system.printing import echo

@@ -8,7 +8,8 @@ from dataclasses import asdict
 
 import click
 
-from qoslab.cli.options import CellChoice, experiment_argument, json_option, lab_option, set_option
+from qoslab.cli.options import CellChoice, experiment_argument, lab_option, set_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import open_sweep
 from qoslab.cli.plan import device_lines
 from qoslab.errors import ExitStatus, ExperimentError, UserError

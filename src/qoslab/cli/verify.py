@@ -7,7 +7,7 @@ import json
 import click
 
 from qoslab.cli.completion import complete_runs
-from qoslab.cli.options import json_option
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
 from qoslab.system.printing import echo, one_line

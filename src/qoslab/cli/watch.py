@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from qoslab.cli.completion import complete_runs
-from qoslab.cli.options import LiveChoice, json_option, live_options
+from qoslab.cli.options import LiveChoice, live_options
+from qoslab.cli.output_options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
 from qoslab.system.printing import echo

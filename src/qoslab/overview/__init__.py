@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from qoslab.lab_kinds import LABS
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.partial_runs import LeftOutTest, common_values, left_out_test, partial_options
 from qoslab.model.run_values import Key, RunValue
@@ -85,7 +84,7 @@ class RunSummary:
         part = partial_options(self.overrides)
         text = f"{self.count('within')} within, {self.count('outside')} outside" + (f" of {part}" if part else "")
         text = f"invalid ({self.invalid} of {self.cells} cells): {text}" if self.invalid else text
-        return text if self.lab in LABS and LABS[self.lab].is_default else f"{self.lab}: {text}"
+        return text if self.lab == DEFAULT_LAB else f"{self.lab}: {text}"
 
 
 def read_runs(root: Path) -> list[RunSummary]:

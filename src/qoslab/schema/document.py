@@ -17,20 +17,17 @@ from ruamel.yaml.reader import ReaderError
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.matrix import WORK_LIMIT
+from qoslab.schema.experiment_names import DEPTH_LIMIT, SIZE_LIMIT
 from qoslab.schema.named_files import FileRefusedError, read_bytes
 
 Step: TypeAlias = str | int
 Steps: TypeAlias = tuple[Step, ...]
 """Path of a value: keys of mappings, indices of lists."""
 
-SIZE_LIMIT = 2**16
-"""Maximum size of an experiment file in bytes; far above any real one."""
 NODE_LIMIT = 20_000
 """Maximum number of values after aliases are resolved, so that a few lines of nested aliases cannot fill the memory."""
 LARGEST = 2**63 - 1
 """Greatest whole number without a unit."""
-DEPTH_LIMIT = 32
-"""Maximum number of keys and indices in the path of a value; real ones have at most eight."""
 
 _TAG = "tag:yaml.org,2002:"
 _COLLECTIONS = frozenset({f"{_TAG}map", f"{_TAG}seq"})

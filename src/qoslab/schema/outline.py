@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 
-from qoslab.errors import UserError
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Matrix, Scalar
 from qoslab.model.units import QuantityError
-from qoslab.schema.document import DEPTH_LIMIT, SIZE_LIMIT, read_document
-from qoslab.schema.named_files import FileRefusedError, read_bytes
+from qoslab.schema.document import read_document
 
 
 @dataclass(frozen=True)
@@ -47,44 +42,6 @@ def read_outline(path: Path) -> Outline:
         {str(arm["name"]): str(arm.get("title") or "") for arm in arms if "name" in arm},
         {name: tuple(texts) for name, texts in values.items()},
     )
-
-
-@dataclass(frozen=True)
-class Names:
-    """Name, title and arms of a file that may be invalid."""
-
-    name: str
-    title: str
-    arms: tuple[str, ...]
-
-
-def read_names(path: Path) -> Names:
-    """Read only the names of a file, in a tenth of the time of `read_outline`. Raise `UserError` if it is not YAML."""
-    try:
-        data = _load_yaml(read_bytes(path, SIZE_LIMIT))
-    except (OSError, YAMLError, FileRefusedError, RecursionError, ValueError) as error:
-        raise UserError(f"{path}: found no YAML ({error})") from error
-    top = data if isinstance(data, dict) else {}
-    arms = top.get("arms")
-    return Names(
-        str(top.get("name") or path.stem),
-        str(top.get("title") or ""),
-        tuple(
-            str(arm["name"])
-            for arm in (arms if isinstance(arms, list) else ())
-            if isinstance(arm, dict) and "name" in arm
-        ),
-    )
-
-
-def _load_yaml(content: bytes) -> Any:
-    """Load YAML with the C parser, whose stack would overflow on a file that is nested too deeply."""
-    depth = 0
-    for event in YAML(typ="safe").parse(content):
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if depth > DEPTH_LIMIT:
-            raise ValueError(f"nested more than {DEPTH_LIMIT} deep")
-    return YAML(typ="safe").load(content)
 
 
 def _matrix_values(raw: Any) -> Iterator[tuple[str, str]]:
