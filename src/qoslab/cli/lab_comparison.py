@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from qoslab.cli.result_table import WIDTH
+from qoslab.cli.result_table import WIDTH, add_row
 from qoslab.errors import ExitStatus
-from qoslab.system.printing import echo, printable
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.analysis.lab_comparison import LabComparison, LabValue
@@ -114,9 +114,8 @@ def _comparison_table(found: LabComparison) -> Table:
         ]
         margin = "" if value.margin is None else f"{text.margin(value.margin.value, value.unit)}"
         worst = next((each.word for _, each in agreed if each.is_contradiction), agreed[0][1].word if agreed else "")
-        _add(
+        add_row(
             table,
-            _STYLE[KINDS.get(worst, "informative")],
             value.arm if value.arm != arm else "",
             value.metric + (f" ({value.where})" if value.where else ""),
             predicted or value.tolerance,
@@ -124,6 +123,7 @@ def _comparison_table(found: LabComparison) -> Table:
             *(_measured_text(each, value.unit) for each in value.labs),
             margin,
             "; ".join(words) or "not in two labs",
+            style=_STYLE[KINDS.get(worst, "informative")],
         )
         arm = value.arm
     return table
@@ -149,7 +149,7 @@ def _fidelity_table(found: LabComparison) -> Table:
         if each.metric not in found.expected_metrics:
             continue
         shown = (text.share(each.median), text.share(each.greatest), each.greatest_of, str(each.figures))
-        _add(table, "", each.metric, f"{each.lab} against {each.against}", *shown)
+        add_row(table, each.metric, f"{each.lab} against {each.against}", *shown, style="")
     return table
 
 
@@ -158,8 +158,3 @@ def _new_table(*names: str) -> Table:
     for name in names:
         table.add_column(Text(name, overflow="fold"))
     return table
-
-
-def _add(table: Table, style: str, *cells: str) -> None:
-    """Add a row with long texts folded, never truncated."""
-    table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)

@@ -154,7 +154,7 @@ def _comparison_table(comparison: pd.DataFrame, found: str, width: int) -> Table
             if arm is not None:
                 table.add_section()
             arm = row["arm"]
-            _add_row(table, arm, *("" for _ in names), style="bold")
+            add_row(table, arm, *("" for _ in names), style="bold")
         cells = {
             found: (_row_value(row, "measured") or "not measured") + _interval_text(row) + _source_text(row),
             "expected": _SAME_UNIT.sub(r"\1 to \3 \2", row["tolerance"]),
@@ -165,7 +165,7 @@ def _comparison_table(comparison: pd.DataFrame, found: str, width: int) -> Table
             "reproduction": row["reproduction"],
         }
         metric = "  " + row["metric"] + (f" ({row['where']})" if row["where"] else "")
-        _add_row(table, metric, *(cells[name] for name in names), style=_STYLE[cells["verdict"]] if judged else "")
+        add_row(table, metric, *(cells[name] for name in names), style=_STYLE[cells["verdict"]] if judged else "")
     return table
 
 
@@ -214,11 +214,11 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
             "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
             "reproduction": each["reproduction"] or "",
         }
-        _add_row(table, *(cells[name] for name in names), style=_STYLE[cells["verdict"]])
+        add_row(table, *(cells[name] for name in names), style=_STYLE[cells["verdict"]])
     console.print(table)
 
 
-def _add_row(table: Table, *cells: str, style: str) -> None:
+def add_row(table: Table, *cells: str, style: str) -> None:
     """Add a row. Names in the cells are from a file and not markup; long texts are folded, never truncated."""
     table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)
 

@@ -25,12 +25,24 @@ ROLLBACK_MARGIN = Duration.parse("30 min")
 """Margin for configuring, observing, and attempts to reconnect to the router."""
 
 
-@dataclass(frozen=True)
-class RouterSettings:
-    """Settings of a router."""
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings:
+    """Settings of a node of any kind."""
 
     known_hosts: str | None = None
     """A known_hosts file with its host key, relative to the inventory's folder; the user's own by default."""
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    """The node's full interface names by those of the experiment; equal names may be omitted."""
+
+    def device(self, interface: str) -> str:
+        """Return the node's name of an interface of the experiment."""
+        return self.interfaces.get(interface, interface)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterSettings(NodeSettings):
+    """Settings of a router."""
+
     reach: Reach = "ssh"
     """Access method to its command line."""
     old_ssh: bool = False
@@ -54,43 +66,20 @@ class RouterSettings:
     """
     model: str | None = None
     """Model name in `show version`, if it represents another model of the experiment."""
-    interfaces: Mapping[str, str] = field(default_factory=dict)
-    """Router's interface names by those of the experiment, both in full; equal names may be omitted."""
-
-    def device(self, interface: str) -> str:
-        """Return the router's name of an interface of the experiment."""
-        return self.interfaces.get(interface, interface)
 
 
-@dataclass(frozen=True)
-class LinuxRouterSettings:
+@dataclass(frozen=True, kw_only=True)
+class LinuxRouterSettings(NodeSettings):
     """Settings of a Linux router, which is reached like a host."""
 
-    known_hosts: str | None = None
-    """A known_hosts file with its host key, relative to the inventory's folder; the user's own by default."""
-    interfaces: Mapping[str, str] = field(default_factory=dict)
-    """Names of its network devices by the experiment's interfaces; equal names may be omitted."""
 
-    def device(self, interface: str) -> str:
-        """Return the name of the network device of an interface of the experiment."""
-        return self.interfaces.get(interface, interface)
-
-
-@dataclass(frozen=True)
-class HostSettings:
+@dataclass(frozen=True, kw_only=True)
+class HostSettings(NodeSettings):
     """Settings of a host."""
 
-    known_hosts: str | None = None
-    """A known_hosts file with its host key, relative to the inventory's folder; the user's own by default."""
-    interfaces: Mapping[str, str] = field(default_factory=dict)
-    """Host's interface names by those of the experiment; equal names may be omitted."""
     isolate: Isolation = "as it is"
     """Method to apply the experiment's settings on the host.
 
     `namespace` moves the interfaces into a network namespace that ends with the run; `in place` changes the host and
     restores everything; `as it is` changes nothing, and a host that differs is refused. The first two need root.
     """
-
-    def device(self, interface: str) -> str:
-        """Return the host's name of an interface of the experiment."""
-        return self.interfaces.get(interface, interface)

@@ -28,13 +28,13 @@ LEGEND = {
 
 def answer_text(answer: PolicyAnswer) -> str:
     """Return the whole answer as text."""
-    parts = ["\n".join(_wrap_text(line) for line in answer.notes)] if answer.notes else []
+    parts = ["\n".join(wrap_text(line) for line in answer.notes)] if answer.notes else []
     parts += [_policy_text(each) for each in _group_policies(answer.policies)]
     legend = _legend_lines("\n".join(parts))
     if legend:
         parts.append(legend)
     if answer.ports:
-        parts.append("\n".join(["Ports", *(_wrap_text(f"  {line}", "      ") for line in answer.ports)]))
+        parts.append("\n".join(["Ports", *(wrap_text(f"  {line}", "      ") for line in answer.ports)]))
     parts.append(_findings_text(answer.findings))
     if answer.ignored:
         parts.append(_ignored_text(answer.ignored))
@@ -49,7 +49,8 @@ def _group_policies(policies: Sequence[PolicyValues]) -> list[PolicyValues]:
     return [replace(each, interface=format_list(names)) for each, names in groups.items()]
 
 
-def _wrap_text(text: str, indent: str = "  ") -> str:
+def wrap_text(text: str, indent: str = "  ") -> str:
+    """Return a text in lines of at most `WIDTH` characters; `indent` begins those after the first."""
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
@@ -66,12 +67,12 @@ def _policy_text(policy: PolicyValues) -> str:
     where = f"{policy.interface} {policy.direction}" if policy.interface else f"Not attached ({policy.direction})"
     if policy.place:
         where = f"{policy.place} {policy.direction} (not modelled)"
-    lines = [_wrap_text(f"{where}: policy-map {policy.policy}")]
+    lines = [wrap_text(f"{where}: policy-map {policy.policy}")]
     if policy.refused:
-        lines.append(_wrap_text(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
+        lines.append(wrap_text(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
     if not policy.place.startswith("control-plane"):
-        lines.append(_wrap_text(f"  {_line_text(policy)}", "  "))
-    lines += [_wrap_text(f"  tunnel: {each}", "    ") for each in policy.tunnel_notes]
+        lines.append(wrap_text(f"  {_line_text(policy)}", "  "))
+    lines += [wrap_text(f"  tunnel: {each}", "    ") for each in policy.tunnel_notes]
     if policy.queues:
         lines += ["", *_class_table(policy)]
     details = [line for each in policy.classes for line in _class_details(policy, each)]
@@ -249,7 +250,7 @@ def _findings_text(findings: Sequence[PolicyFinding]) -> str:
     for each in findings:
         place = f" line {each.line}:" if each.line else ""
         text = f"  {each.severity}:{place} {each.message} [{each.source}]"
-        lines.append(_wrap_text(text, "      "))
+        lines.append(wrap_text(text, "      "))
     return "\n".join(lines)
 
 
@@ -269,5 +270,5 @@ def _ignored_text(ignored: Sequence[IgnoredLine]) -> str:
                 f", and {len(group) - 1} more in {lines_word} {format_list([str(each.line) for each in group[1:]], 8)}"
             )
         text = f"  line {first.line}: {first.text}{place}{more}: {reason}; could change {effect}"
-        lines.append(_wrap_text(text, "      "))
+        lines.append(wrap_text(text, "      "))
     return "\n".join(lines)

@@ -42,10 +42,10 @@ def parse_set(option: str) -> tuple[str, str]:
 
 def _apply(document: Document, path: str, text: str, place: Place) -> None:
     words = path.split(".")
-    nodes = _nested_mapping(_nested_mapping(document.data).get("topology")).get("nodes")
+    nodes = as_mapping(as_mapping(document.data).get("topology")).get("nodes")
     if words[0] not in KEYS:
-        if _longest_key(_nested_mapping(nodes), words) is None:
-            known = (*KEYS, *_nested_mapping(nodes))
+        if _longest_key(as_mapping(nodes), words) is None:
+            known = (*KEYS, *as_mapping(nodes))
             raise _override_error(
                 place, words[0], f'found "{words[0]}", expected a key of the file or a node', words[0], known
             )
@@ -92,7 +92,8 @@ def _apply(document: Document, path: str, text: str, place: Place) -> None:
         places[steps] = place
 
 
-def _nested_mapping(value: Any) -> dict[str, Any]:
+def as_mapping(value: Any) -> dict[str, Any]:
+    """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, dict) else {}
 
 

@@ -244,6 +244,26 @@ def check_iperf(flow: Flow) -> Iterator[FlowProblem]:
         yield FlowProblem("random", f"found {', '.join(flow.random)}, expected this key with the tool flood only")
 
 
+class Iperf:
+    """Common parts of the tools `iperf` and `iperf3`."""
+
+    families: tuple[Family, ...] = (4, 6)
+    default_datagram: int
+    """Payload of a datagram of a flow without a size, in bytes."""
+
+    def largest_datagram(self, family: Family) -> int:
+        """See `TrafficTool`."""
+        return largest_payload(family)
+
+    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
+        """See `TrafficTool`."""
+        return {"payload_bytes": self.datagram_bytes(flow, flow.family or 4)}
+
+    def datagram_bytes(self, flow: Flow, family: Family) -> int:
+        """Return the payload of the flow's datagrams in bytes; by default the tool's, limited to one packet."""
+        return min(self.default_datagram, largest_payload(family)) if flow.size is None else flow.size.bytes
+
+
 def datagram_rate(flow: Flow) -> int:
     """Return the payload rate of a UDP flow in bit/s. Raise `UserError` if the experiment does not specify it."""
     if flow.rate is None:

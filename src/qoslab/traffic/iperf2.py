@@ -17,9 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.model.experiment import Family, Flow
+from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration
-from qoslab.system import program_formats
 from qoslab.traffic.base import (
     DRAIN_S,
     READ_S,
@@ -29,6 +28,7 @@ from qoslab.traffic.base import (
     FlowProblem,
     FlowResult,
     IntervalResult,
+    Iperf,
     Listener,
     StreamResult,
     TrafficError,
@@ -37,10 +37,8 @@ from qoslab.traffic.base import (
     check_streams,
     datagram_pace,
     datagram_rate,
-    largest_payload,
 )
 
-DEFAULT_DATAGRAM = 1470
 INTERVAL_S = 1
 TEST_HEADER = 512
 """Greatest number of bytes of a client's message to its server about the test."""
@@ -200,17 +198,13 @@ def _parse_line(report: re.Match[str]) -> ReportLine | None:
     return line if all(each is None or math.isfinite(each) for each in measured) else None
 
 
-class Iperf2:
+class Iperf2(Iperf):
     """The tool `iperf`, version 2."""
 
     name = "iperf"
     suffix = "txt"
     programs: tuple[str, ...] = ("iperf",)
-    families: tuple[Family, ...] = (4, 6)
-
-    def largest_datagram(self, family: Family) -> int:
-        """See `TrafficTool`."""
-        return largest_payload(family)
+    default_datagram = 1470
 
     def check(self, flow: Flow) -> Iterator[FlowProblem]:
         """See `TrafficTool`."""
@@ -231,7 +225,7 @@ class Iperf2:
             server.append("-V")
             client.append("-V")
         if flow.protocol == "udp":
-            size = _datagram_bytes(flow, ends.destination.version)
+            size = self.datagram_bytes(flow, ends.destination.version)
             server += ["-u"]
             client += ["-u", "-b", str(datagram_rate(flow)), "-l", str(size)]
         else:
@@ -255,14 +249,10 @@ class Iperf2:
             connections=0 if flow.protocol == "udp" else flow.streams,
         )
 
-    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
-        """See `TrafficTool`."""
-        return {"payload_bytes": _datagram_bytes(flow, flow.family or 4)}
-
     def uncounted_bounds(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: all data read counts; of a flow that was cut off, only whole intervals count."""
         if flow.protocol == "udp":
-            return UncountedBounds(LAST_DATAGRAMS * _datagram_bytes(flow, flow.family or 4))
+            return UncountedBounds(LAST_DATAGRAMS * self.datagram_bytes(flow, flow.family or 4))
         return UncountedBounds(TEST_HEADER, READ_S + (INTERVAL_S + STOP_DELAY_S if flow.may_fail else 0))
 
     def is_finished(self, flow: Flow, server_stdout: str) -> bool:
@@ -389,8 +379,3 @@ def _partial_result(
 
 def _partial_stream(number: int, port: int | None, duration: Duration, count: int) -> StreamResult:
     return StreamResult(number, port, duration.seconds, count, count * 8 / duration.seconds)
-
-
-def _datagram_bytes(flow: Flow, family: Family) -> int:
-    """Return the payload of the flow's datagrams in bytes; by default the tool's own size, limited to one packet."""
-    return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

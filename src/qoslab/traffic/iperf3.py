@@ -19,9 +19,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from qoslab.errors import UserError
-from qoslab.model.experiment import Family, Flow
+from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration
-from qoslab.system import program_formats
 from qoslab.traffic.base import (
     DRAIN_S,
     Commands,
@@ -30,6 +29,7 @@ from qoslab.traffic.base import (
     FlowProblem,
     FlowResult,
     IntervalResult,
+    Iperf,
     Listener,
     StreamResult,
     TrafficError,
@@ -38,13 +38,11 @@ from qoslab.traffic.base import (
     check_streams,
     datagram_pace,
     datagram_rate,
-    largest_payload,
     read_number,
 )
 
 CONNECT_TIMEOUT_MS = 10_000
 MAX_STREAMS = 128
-DEFAULT_DATAGRAM = 1460
 WRITE = 1460
 """Bytes of one TCP write and of one TCP read. From 3.16 on a server counts whole reads only, so that each stream may
 lack one at the end: with iperf3's default of 128 KiB, a quarter of the data sent in ten seconds at 250 kb/s."""
@@ -59,17 +57,13 @@ _NAN_WORD = re.compile(r"(?<=[:\[,])\s*-?(?:nan|inf)(?=\s*[,}\]])")
 Json = dict[str, Any]
 
 
-class Iperf3:
+class Iperf3(Iperf):
     """The tool `iperf3`."""
 
     name = "iperf3"
     suffix = "json"
     programs: tuple[str, ...] = ("iperf3",)
-    families: tuple[Family, ...] = (4, 6)
-
-    def largest_datagram(self, family: Family) -> int:
-        """See `TrafficTool`."""
-        return largest_payload(family)
+    default_datagram = 1460
 
     def check(self, flow: Flow) -> Iterator[FlowProblem]:
         """See `TrafficTool`."""
@@ -93,7 +87,7 @@ class Iperf3:
             client += ["--cport", str(ends.client_port)]
         if flow.protocol == "udp":
             rate = datagram_rate(flow)
-            size = _datagram_bytes(flow, family)
+            size = self.datagram_bytes(flow, family)
             gap_us = size * 8 * 1_000_000 / rate if rate else PACING_US[0]
             pacing = int(min(max(gap_us, PACING_US[0]), PACING_US[1]))
             client += ["--udp", "--bitrate", str(rate), "--length", str(size), "--pacing-timer", str(pacing)]
@@ -116,14 +110,10 @@ class Iperf3:
             connections=1 if flow.protocol == "udp" else 1 + flow.streams,
         )
 
-    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
-        """See `TrafficTool`."""
-        return {"payload_bytes": _datagram_bytes(flow, flow.family or 4)}
-
     def uncounted_bounds(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: whole reads, which are as long as writes, and the cookie of the test's connections."""
         if flow.protocol == "udp":
-            return UncountedBounds(_datagram_bytes(flow, flow.family or 4))
+            return UncountedBounds(self.datagram_bytes(flow, flow.family or 4))
         return UncountedBounds((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
 
     def is_finished(self, flow: Flow, server_stdout: str) -> bool:
@@ -301,8 +291,3 @@ def _sent_by_port(client: Json) -> dict[int, Json]:
         entry = ended["udp"] if "udp" in ended else ended["sender"]
         sent[local[entry["socket"]]] = entry
     return sent
-
-
-def _datagram_bytes(flow: Flow, family: Family) -> int:
-    """Return the payload of the flow's datagrams in bytes; by default the tool's own size, limited to one packet."""
-    return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.policy.rate import UNITS, bps_text, format_number
+from qoslab.policy.render import wrap_text
 from qoslab.trial.answer import PolicyTrial, traffic_class_path
 from qoslab.trial.outcome import ClassResult, Delays, KindResult
 
-WIDTH = 80
 NAME = 20
 """Columns of a class name; a longer name is truncated."""
 KIND_NAME = 16
@@ -33,17 +32,13 @@ def trial_text(trial: PolicyTrial) -> str:
     head += list(trial.notes)
     if trial.changes:
         head.append(f"Change: {'; '.join(trial.changes)}")
-    parts = ["\n".join(map(_wrap_text, head)), _class_table(trial)]
+    parts = ["\n".join(map(wrap_text, head)), _class_table(trial)]
     if trial.two_way:
         parts += _other_policy_tables(trial)
-    parts += [_traffic_table(trial), "\n".join(map(_wrap_text, _legend_lines(trial)))]
+    parts += [_traffic_table(trial), "\n".join(map(wrap_text, _legend_lines(trial)))]
     if trial.findings:
-        parts.append("\n".join(["Findings", *(_wrap_text(f"  {each}", "    ") for each in trial.findings)]))
+        parts.append("\n".join(["Findings", *(wrap_text(f"  {each}", "    ") for each in trial.findings)]))
     return "\n\n".join(parts) + "\n"
-
-
-def _wrap_text(text: str, indent: str = "  ") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:

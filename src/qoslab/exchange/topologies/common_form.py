@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv4Network
-from typing import Any
 
 from qoslab.model.units import Rate
 from qoslab.schema.document import Document, Steps
@@ -111,8 +110,3 @@ class ForeignTopology:
             self.refuse(steps, f"found {value!r}, expected an IPv4 prefix for two ends, such as 10.0.0.0/30")
             return None
         return found
-
-
-def as_mapping(value: Any) -> dict[str, Any]:
-    """Return the value if it is a mapping, else an empty mapping."""
-    return value if isinstance(value, dict) else {}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from qoslab.exchange.topologies.common_form import ForeignEnd, ForeignLink, ForeignTopology, as_mapping
+from qoslab.exchange.topologies.common_form import ForeignEnd, ForeignLink, ForeignTopology
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.overrides import as_mapping
 
 EXTERNAL_ENDS = ("host", "mgmt-net", "macvlan")
 """Names for the machine and its networks, in place of a node in the brief form."""

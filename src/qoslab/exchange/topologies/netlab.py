@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from qoslab.exchange.topologies.common_form import ForeignEnd, ForeignLink, ForeignTopology, as_mapping
+from qoslab.exchange.topologies.common_form import ForeignEnd, ForeignLink, ForeignTopology
 from qoslab.model.units import Rate
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.overrides import as_mapping
 
 REFUSED_KEYS = ("plugin", "components")
 """Top-level keys that change the nodes and links of the file."""

@@ -14,6 +14,7 @@ from qoslab.ios.exec.automation_tools import file_name
 from qoslab.ios.exec.flash_files import file_name_argument, missing_file_message
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.model.device import Device
+from qoslab.ios.show import join_lines
 from qoslab.ios.show.times import duration_in_words, moment_text
 
 MAX_MINUTES = 120
@@ -75,7 +76,7 @@ async def _show_differences(session: ExecSession, args: Args) -> str:
         if text is None:
             return missing_file_message(url)
         texts.append(text)
-    return "".join(f"{line}\n" for line in contextual_differences(*texts))
+    return join_lines(contextual_differences(*texts))
 
 
 def _configuration_text(session: ExecSession, url: str) -> str | None:

@@ -6,6 +6,7 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION, AtmEncapsulation
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.ios.show import join_lines
 from qoslab.system import program_formats
 
 ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
@@ -45,7 +46,7 @@ def show_atm_pvc(device: Device, name: str, counters: program_formats.InterfaceC
         f"InPktDrops: {received['drops']}, OutPktDrops: {sent['drops']}",
         f"Status: {'UP' if up else 'DOWN'}",
     ]
-    return "".join(f"{line}\n" for line in lines)
+    return join_lines(lines)
 
 
 def _contract_lines(device: Device, interface: Interface) -> str:

@@ -15,6 +15,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.ios_names import short_name
 from qoslab.ios.model.message_log import MessageLog
+from qoslab.ios.show import join_lines
 from qoslab.ios.show.interfaces import interface_states
 
 CAPABILITIES = (
@@ -36,10 +37,6 @@ PHYSICAL = "V01"
 """Hardware version [I]."""
 
 
-def _join_lines(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
 def show_inventory(device: Device, chassis: Chassis) -> str:
     """Return the product and serial number of the chassis."""
     if device.hardware.family == "switch":
@@ -49,7 +46,7 @@ def show_inventory(device: Device, chassis: Chassis) -> str:
     else:
         name = described = f"{chassis.name} chassis"
         product = f"CISCO{chassis.name}"
-    return _join_lines(
+    return join_lines(
         [f'NAME: "{name}", DESCR: "{described}"', f"PID: {product:<18}, VID: {PHYSICAL} , SN: {chassis.board_id}", ""]
     )
 
@@ -61,7 +58,7 @@ def show_interfaces_description(device: Device, ports: Mapping[str, PortState]) 
         status, protocol = interface_states(interface, ports.get(name))
         status = "admin down" if interface.shutdown else status
         lines.append(f"{short_name(name):<31}{status:<15}{protocol:<9}{interface.description or ''}".rstrip())
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_interfaces_status(device: Device, ports: Mapping[str, PortState]) -> str:
@@ -80,7 +77,7 @@ def show_interfaces_status(device: Device, ports: Mapping[str, PortState]) -> st
         lines.append(
             f"{short_name(name):<10}{described:<19}{status:<13}{vlan:<10} {duplex:>6} {speed:>6} 10/100/1000BaseTX"
         )
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_vlan(device: Device) -> str:
@@ -105,26 +102,26 @@ def show_vlan(device: Device) -> str:
         parts = [", ".join(ports[start : start + 4]) for start in range(0, len(ports), 4)] or [""]
         rows.append(f"{number:<4} {name:<32} active    {parts[0]}".rstrip())
         rows += [f"{'':<48}{part}" for part in parts[1:]]
-    return _join_lines(rows)
+    return join_lines(rows)
 
 
 def show_cdp_neighbors(device: Device) -> str:
     """Return an empty list: no node of a lab uses CDP."""
     if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
-    return _join_lines([*CAPABILITIES])
+    return join_lines([*CAPABILITIES])
 
 
 def show_lldp_neighbors(device: Device) -> str:
     """Return an empty list: no node of a lab uses LLDP, which is off by default."""
     if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
-    return _join_lines([*LLDP_CAPABILITIES])
+    return join_lines([*LLDP_CAPABILITIES])
 
 
 def show_users() -> str:
     """Return the current login only: other logins are not visible."""
-    return _join_lines(
+    return join_lines(
         [
             "    Line       User       Host(s)              Idle       Location",
             "*  2 vty 0                idle                 00:00:00 ",
@@ -139,7 +136,7 @@ def show_boot(device: Device, chassis: Chassis) -> str:
     """Return the settings for the router's next boot."""
     images = [line.text.removeprefix("boot system ") for line in device.inert if line.text.startswith("boot system ")]
     listed = ";".join(f"{image.removeprefix('flash ')},1" for image in images)
-    return _join_lines(
+    return join_lines(
         [
             f"BOOT variable = {listed + ';' if listed else ''}",
             "CONFIG_FILE variable = ",
@@ -159,7 +156,7 @@ def directory_listing(files: Mapping[str, int], where: str, total: int, now: dat
     if not files:
         lines.append("No files in directory")
     free = total - sum(files.values()) if free is None else free
-    return _join_lines([*lines, "", f"{total} bytes total ({free} bytes free)"])
+    return join_lines([*lines, "", f"{total} bytes total ({free} bytes free)"])
 
 
 def show_memory(chassis: Chassis, used: MemoryUse) -> str:
@@ -171,7 +168,7 @@ def show_memory(chassis: Chassis, used: MemoryUse) -> str:
         if total:
             free = max(total - taken, 0)
             lines.append(f"{name:>9}   00000000{total:12}{min(taken, total):12}{free:12}{free:12}{free:12}")
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_logging(device: Device, log: MessageLog) -> str:
@@ -216,4 +213,4 @@ def show_logging(device: Device, log: MessageLog) -> str:
         for each in log.messages
         for at in (each.moment,)
     ]
-    return _join_lines(lines)
+    return join_lines(lines)

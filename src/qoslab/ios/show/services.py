@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from qoslab.ios.environment import Neighbour, PortState
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import ipv6_text, short_name
+from qoslab.ios.show import join_lines
 from qoslab.ios.show.interfaces import dotted_mac, interface_states
 
 NO_NTP = "%NTP is not enabled.\n"
@@ -18,15 +19,11 @@ LOGIN_SECONDS, LOGIN_TRIES = 30, 3
 """Login limits of a virtual router's SSH server."""
 
 
-def _join_lines(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
 def show_cdp(device: Device) -> str:
     """Return the timers of CDP, which is on by default."""
     if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
-    return _join_lines(
+    return join_lines(
         [
             "Global CDP information:",
             "        Sending CDP packets every 60 seconds",
@@ -40,7 +37,7 @@ def show_lldp(device: Device) -> str:
     """Return the timers of LLDP, which is off by default."""
     if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
-    return _join_lines(
+    return join_lines(
         [
             "",
             "Global LLDP Information:",
@@ -55,7 +52,7 @@ def show_lldp(device: Device) -> str:
 def show_hosts(device: Device) -> str:
     """Return the domain without host names: none are stored."""
     lookup = "domain service" if device.domain_lookup else "static mappings"
-    return _join_lines(
+    return join_lines(
         [
             f"Default domain is {device.domain_name or 'not set'}",
             f"Name/address lookup uses {lookup}",
@@ -72,7 +69,7 @@ def show_hosts(device: Device) -> str:
 
 def show_ip_ssh() -> str:
     """Return the settings of the SSH server."""
-    return _join_lines(
+    return join_lines(
         [
             "SSH Enabled - version 2.0",
             f"Authentication timeout: {LOGIN_SECONDS} secs; Authentication retries: {LOGIN_TRIES}",
@@ -96,7 +93,7 @@ def show_protocols(device: Device, ports: Mapping[str, PortState]) -> str:
         lines.append(f"{name} is {status}, line protocol is {protocol}")
         if interface.address is not None:
             lines.append(f"  Internet address is {interface.address}")
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_file_systems(flash: tuple[int, int] | None, nvram: tuple[int, int]) -> str:
@@ -109,7 +106,7 @@ def show_file_systems(flash: tuple[int, int] | None, nvram: tuple[int, int]) -> 
     for size, free, kind, prefix in rows:
         mark = "*" if prefix.startswith("flash") else " "
         lines.append(f"{mark}{size:>11} {free:>11} {kind:>9}  {'rw':>4}   {prefix}")
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_ipv6_neighbors(neighbours: Sequence[Neighbour]) -> str:
@@ -121,4 +118,4 @@ def show_ipv6_neighbors(neighbours: Sequence[Neighbour]) -> str:
         for each in neighbours
         if each.address.version == 6
     ]
-    return _join_lines(lines)
+    return join_lines(lines)

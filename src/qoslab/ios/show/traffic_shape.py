@@ -8,6 +8,7 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.interface_queueing import Shaper
 from qoslab.ios.model.ios_names import short_name
+from qoslab.ios.show import join_lines
 from qoslab.system import program_formats
 
 InterfaceShaper = tuple[str, Shaper, "program_formats.InterfaceShaperCounters"]
@@ -33,7 +34,7 @@ def show_traffic_shape(
             f"-      {_list(shaper):<7}{shape['cir_bps']:<10}{shape['byte_limit']:<7}{shape['bc_bits']:<10}"
             f"{shape['be_bits']:<10}{shape['interval_ms']:<10g}{shape['increment_bytes']:<10}-   "
         )
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_traffic_shape_statistics(
@@ -51,7 +52,7 @@ def show_traffic_shape_statistics(
             f"{short_name(name):<18}{_list(shaper):<6}{counted['depth_packets']:<6}{sent['packets']:<10}"
             f"{sent['bytes']:<10}{delayed['packets']:<10}{delayed['bytes']:<10}{'yes' if shape['active'] else 'no'}"
         )
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def show_traffic_shape_queue(
@@ -73,7 +74,7 @@ def show_traffic_shape_queue(
             f"     Conversations  {active}/{active}/{most} (active/max active/max total)",
             "     Reserved Conversations 0/0 (allocated/max allocated)",
         ]
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def _interface_shapers(
@@ -87,7 +88,3 @@ def _interface_shapers(
 
 def _list(shaper: Shaper) -> str:
     return "" if shaper.access_list is None else str(shaper.access_list)
-
-
-def _join_lines(lines: list[str]) -> str:
-    return "".join(line + "\n" for line in lines)

@@ -21,6 +21,7 @@ from qoslab.ios.model.catalyst import (
 )
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import join_with_blanks
+from qoslab.ios.show import join_lines
 
 OPERATIONAL_PERCENT = {70: "70.38", FULL_LIMIT: "100.0"}
 """Bandwidth limits as the hardware applies and prints them. No rule is known: other limits are printed unchanged."""
@@ -32,13 +33,9 @@ def operational_text(limit: int) -> str:
     return OPERATIONAL_PERCENT.get(limit, f"{limit}.0")
 
 
-def _join_lines(lines: Iterable[str]) -> str:
-    return "".join(line + "\n" for line in lines)
-
-
 def show_mls_qos(qos: SwitchQos) -> str:
     """Return `show mls qos`."""
-    return _join_lines(
+    return join_lines(
         (
             f"QoS is {'enabled' if qos.enabled else 'disabled'}",
             f"QoS ip packet dscp rewrite is {'enabled' if qos.rewrite_ip_dscp else 'disabled'}",
@@ -48,7 +45,7 @@ def show_mls_qos(qos: SwitchQos) -> str:
 
 def _all_port_lines(device: Device, name: str | None, lines: Callable[[Interface, SwitchPort], Iterable[str]]) -> str:
     """Return the output of all ports, or of one."""
-    return _join_lines(
+    return join_lines(
         line
         for interface in device.interfaces.values()
         if interface.port is not None and name in (None, interface.name)
@@ -84,7 +81,7 @@ def show_vlan(device: Device, vlan: int) -> str:
     lines = [f"Vlan{vlan}"]
     if interface is not None and interface.service_policy_input is not None:
         lines.append(f"Attached policy-map for Ingress:{interface.service_policy_input}")
-    return _join_lines(lines)
+    return join_lines(lines)
 
 
 def _trust_text(state: TrustState | None) -> str:
@@ -126,7 +123,7 @@ def _queue_table(rows: Iterable[tuple[str, Sequence[int]]]) -> Iterator[str]:
 
 def show_queue_set(qos: SwitchQos, number: int | None = None) -> str:
     """Return `show mls qos queue-set [S]`."""
-    return _join_lines(
+    return join_lines(
         line
         for each, queue_set in enumerate(qos.queue_sets, 1)
         if number in (None, each)
@@ -154,7 +151,7 @@ def show_input_queue(queues: InputQueues) -> str:
         ("threshold1", [first for first, _ in queues.thresholds]),
         ("threshold2", [second for _, second in queues.thresholds]),
     ]
-    return _join_lines(_queue_table(rows))
+    return join_lines(_queue_table(rows))
 
 
 # Maps.
@@ -219,8 +216,8 @@ MAPS: dict[str, Callable[[SwitchQos], Iterable[str]]] = {
 def show_maps(qos: SwitchQos, name: str | None = None, mutation: str | None = None) -> str:
     """Return `show mls qos maps [NAME]`; `mutation` is the name of a mutation map."""
     if mutation is not None:
-        return _join_lines(_mutation_tables(qos, mutation))
-    return _join_lines(line for each, lines in MAPS.items() if name in (None, each) for line in lines(qos))
+        return join_lines(_mutation_tables(qos, mutation))
+    return join_lines(line for each, lines in MAPS.items() if name in (None, each) for line in lines(qos))
 
 
 # Policies.
@@ -237,4 +234,4 @@ def show_aggregate_policers(device: Device, qos: SwitchQos, name: str | None = N
         )
         users = [p.name for p in device.policy_maps.values() if any(c.aggregate == each for c in p.classes)]
         lines.append(f"Used by policy map {join_with_blanks(users)}" if users else "Not used by any policy map")
-    return _join_lines(lines)
+    return join_lines(lines)
