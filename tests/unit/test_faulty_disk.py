@@ -18,7 +18,7 @@ from sample_run import cells_of
 from levels import every_nth, value_by_level
 from qoslab.cli import main
 from qoslab.results import RunFolder
-from qoslab.results.cell_files import find_damage
+from qoslab.results.cell_files import check_cell
 from qoslab.results.file_access import Disk
 from qoslab.results.progress import PROGRESS
 from qoslab.results.sealed_files import CELL_RECORD, seals
@@ -408,4 +408,4 @@ def test_truncated_record_is_not_a_valid_cell(complete_run: Path, tmp_path: Path
     run = Path(shutil.copytree(complete_run, tmp_path / complete_run.name))
     (cell,) = cells_of(RunFolder(run))
     cell.append_counters("R1", {"ok": True})
-    assert find_damage(cell.path)[0].startswith("counters/R1.jsonl: ")
+    assert check_cell(cell.path)[1][0].startswith("counters/R1.jsonl: ")

@@ -133,8 +133,8 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
             "qoslab_known_hosts: keys}",
             "qoslab_isolate: namespace}",
             ":5:39: R1 qoslab_isolate: found qoslab_isolate on a router, expected one of qoslab_known_hosts, "
-            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_console, qoslab_rollback, qoslab_rollback_margin, "
-            "qoslab_show_every, qoslab_model, qoslab_interfaces",
+            "qoslab_interfaces, qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_console, qoslab_rollback, "
+            "qoslab_rollback_margin, qoslab_show_every, qoslab_model",
         ),
         (
             "{eth0: enp3s0f1}",

@@ -84,7 +84,9 @@ class RunSummary:
         part = partial_options(self.overrides)
         text = f"{self.count('within')} within, {self.count('outside')} outside" + (f" of {part}" if part else "")
         text = f"invalid ({self.invalid} of {self.cells} cells): {text}" if self.invalid else text
-        return text if self.lab == DEFAULT_LAB else f"{self.lab}: {text}"
+        from qoslab.lab_kinds import LABS  # lists of runs do not need it
+
+        return text if self.lab in LABS and LABS[self.lab].is_default else f"{self.lab}: {text}"
 
 
 def read_runs(root: Path) -> list[RunSummary]:

@@ -61,20 +61,21 @@ def capture_file(point: str) -> str:
     return f"captures/{point}.pcapng"
 
 
-def find_damage(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
-    """Return the differences of a cell's files from their seals, by file; empty if there are none.
+def check_cell(folder: Path, written: FileSeal | None = None) -> tuple[CellRecord | None, tuple[str, ...]]:
+    """Return a cell's record, and the differences of its files from their seals, by file; empty if there are none.
 
-    `written` is the seal of `cell.json` in the manifest.
+    `written` is the seal of `cell.json` in the manifest. The record is None if `cell.json` is damaged.
     """
     file, problem = folder / CELL_RECORD, ""
     try:
         content = read_bytes(file, RECORD_MOST)
         if written is None or not content_difference(CELL_RECORD, content, written):
-            return tuple(differences(folder, parse_record(CellRecord, str(file), content).files))
+            record = parse_record(CellRecord, str(file), content)
+            return record, tuple(differences(folder, record.files))
     except UserError as error:
         problem = error.message.replace(str(file), CELL_RECORD)
     damage = "" if written is None else difference(file, CELL_RECORD, written)
-    return (damage or problem or f"{CELL_RECORD}: the file was replaced while it was read",)
+    return None, (damage or problem or f"{CELL_RECORD}: the file was replaced while it was read",)
 
 
 class CellFiles(CellIdentified):
@@ -84,11 +85,12 @@ class CellFiles(CellIdentified):
     folder; a `UserError` has the full path.
     """
 
-    def __init__(self, folder: Path, identity: CellIdentity) -> None:
+    def __init__(self, folder: Path, identity: CellIdentity, record: CellRecord | None = None) -> None:
+        """Create it; `record` is the content of `cell.json` if it was read before."""
         self.identity = identity
         self._folder = folder
         self._texts: dict[str, str] = {}
-        self._record: CellRecord | None = None
+        self._record = record
 
     @property
     def path(self) -> Path:

@@ -20,7 +20,7 @@ from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
-from qoslab.results.cell_files import CellFiles, find_damage
+from qoslab.results.cell_files import CellFiles, check_cell
 from qoslab.results.file_access import convert_write_errors, replace, sync_names
 from qoslab.results.records import CellSummary, Manifest, RunOptions
 from qoslab.results.sealed_files import (
@@ -201,10 +201,11 @@ class RunFolder:
             there = cell.has(CELL_RECORD)
             if not there and summary.record is None:
                 continue
-            if damage := find_damage(cell.path, summary.record):
+            record, damage = check_cell(cell.path, summary.record)
+            if damage:
                 damaged[summary.name] = damage
             elif there:
-                found.append(cell)
+                found.append(CellFiles(cell.path, cell.identity, record))
         order = {arm.name: number for number, arm in enumerate(manifest.experiment.arms)}
         found.sort(
             key=lambda cell: (

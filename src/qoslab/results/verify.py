@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from qoslab.errors import UserError
 from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
-from qoslab.results.cell_files import find_damage
+from qoslab.results.cell_files import check_cell
 from qoslab.results.changes import damaged_changes
 from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, SAVED_CELLS, RunFolder
 from qoslab.results.progress import PROGRESS
@@ -205,7 +205,7 @@ def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Pa
 
 def _attempt(path: Path, name: str, written: FileSeal | None, found: Verification) -> None:
     found.cells += 1
-    found.damage += [f"{name}/{each}" for each in find_damage(path, written)]
+    found.damage += [f"{name}/{each}" for each in check_cell(path, written)[1]]
     for file in path.rglob("*"):
         if file.is_file():
             found.files += 1

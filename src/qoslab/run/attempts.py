@@ -9,7 +9,7 @@ from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Attempt, Cell, CellRecord, CellSummary, FileSeal, RunFolder
-from qoslab.results.cell_files import find_damage
+from qoslab.results.cell_files import check_cell
 from qoslab.run.task import CellTask, cell_key, make_task
 
 NOT_RUN = "it did not run to completion"
@@ -142,9 +142,9 @@ class RunCells:
 def _cell_verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
     if not cell.record_file.exists():
         return False, ("it was interrupted",)
-    if damage := find_damage(cell.path):
+    record, damage = check_cell(cell.path)
+    if record is None or damage:
         return False, damage
-    record = cell.files().record()
     if record.key != key:
         return False, ("the definition of the cell has changed since",)
     return record.valid, record.reasons
