@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median, pstdev
+from typing import cast
 
 import pytest
 
@@ -15,9 +16,14 @@ from levels import long_cases
 from qoslab.model.comparison import PublishedValue
 from qoslab.model.expectations import Expectation, resolve_expectation
 from qoslab.model.experiment import Experiment
+from qoslab.model.instants import MeasurementDemand
 from qoslab.model.matrix import arm_combinations
-from qoslab.schema import load_experiment, published_values
+from qoslab.plan import make_plan
+from qoslab.schema import load_experiment, load_sweep, published_values
 from qoslab.schema.published import COLUMNS
+from qoslab.simulation.scenario import build_scenario, configured_routers
+from qoslab.system import program_formats
+from qoslab.trial.simulate import simulate
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 PUBLISHED = EXPERIMENTS.parent / "reports/published"
@@ -309,3 +315,22 @@ def test_hashed_flows_share_as_computed(flows: int) -> None:
     centre, spread, most = mean(waited), pstdev(waited), mean([len(queues) for queues in every])
     low, high = rows["class.queue_depth.during(P5003)"].bounds
     assert (low, high) == pytest.approx((centre - 3 * spread - most, centre + 3 * spread), rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("name", "arm", "flows"),
+    [
+        ("policing-vs-shaping", "shaped", ["transfer"]),
+        ("policing-vs-shaping", "unequal", ["narrow", "wide"]),
+        ("hqf-fair-queue", "fair-10", ["session"]),
+    ],
+)
+def test_client_ports_separate_the_streams_of_a_fair_queue(name: str, arm: str, flows: list[str]) -> None:
+    """Run the arm with the flow hash of the virtual lab, whose seed is 0: in a shared queue a stream gets half."""
+    sweep = load_sweep(EXPERIMENTS / f"{name}.yml")
+    (cell,) = (each.experiment for each in make_plan(sweep).cells if each.experiment.arms[0].name == arm)
+    routers = configured_routers(cell, sweep.configuration_text(cell, cell.arms[0]))
+    scenario = build_scenario(cell, routers, 1, MeasurementDemand()) | {"seed": 0, "captures": []}
+    (result,) = simulate([cast("program_formats.Scenario", scenario)])
+    received = [stream["bytes"] for flow in flows for stream in result["flows"][flow]["streams"]]
+    assert min(received) > 0.98 * max(received)

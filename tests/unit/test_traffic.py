@@ -108,6 +108,12 @@ class TestCommands:
         assert commands.listener == Listener("tcp", 5201)
         assert commands.deadline_s > 30
 
+    def test_iperf_binds_to_the_client_port(self) -> None:
+        iperf = find_tool("iperf")
+        assert "192.168.10.2:40000" in iperf.commands(flow(), seconds(1), ENDS, "reno").client
+        (problem,) = iperf.check(flow(tool="iperf", client_port=40000, family=6))
+        assert problem.key == "client_port"
+
     def test_congestion_control_of_a_flow_wins(self) -> None:
         for name in ("iperf3", "iperf"):
             assert (

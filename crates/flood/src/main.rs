@@ -170,6 +170,9 @@ struct SendPages {
     /// Local address
     #[arg(long, value_name = "ADDRESS")]
     source: Option<IpAddr>,
+    /// Local port of the first connection, followed by those of the others. [default: chosen by the system]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    source_port: Option<u16>,
     /// DSCP of every packet
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
@@ -267,6 +270,7 @@ fn send_pages(options: SendPages) -> Result<(), Failure> {
     let sender = page_sender::PageSender {
         destination: SocketAddr::new(options.destination, options.port),
         source: options.source,
+        source_port: options.source_port,
         bytes: options.size,
         gap,
         streams: options.streams,

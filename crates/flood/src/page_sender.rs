@@ -35,6 +35,8 @@ pub struct PageSender {
     pub destination: SocketAddr,
     /// Local address; chosen by the kernel if absent.
     pub source: Option<IpAddr>,
+    /// Local port of the first connection, followed by those of the others; chosen by the kernel if absent.
+    pub source_port: Option<u16>,
     /// Bytes of a page.
     pub bytes: u32,
     /// Between the starts of two pages of a connection.
@@ -121,6 +123,8 @@ enum State {
 #[derive(Debug)]
 struct Connection {
     offset: u64,
+    /// Local port; 0 for one that the kernel chooses.
+    port: u16,
     state: State,
 }
 
@@ -131,8 +135,15 @@ impl PageSender {
             return Err(Error::Options("found a spread that is not below the duration, expected a shorter one".into()));
         }
         let mut stop = Stop::on_signals().map_err(|error| system("cannot wait for signals", &error))?;
+        let first = self.source_port.unwrap_or(0);
+        if first > u16::MAX - (self.streams - 1) {
+            let message = format!("found source port {first} for {} connections", self.streams);
+            return Err(Error::Options(format!("{message}, expected all ports up to 65535")));
+        }
+        let step = u16::from(first > 0);
         let mut connections: Vec<Connection> = starts(self.seed, self.streams.into(), self.spread)
-            .map(|offset| Connection { offset, state: State::Waiting })
+            .zip((0..self.streams).map(|number| first + number * step))
+            .map(|(offset, port)| Connection { offset, port, state: State::Waiting })
             .collect();
         let mut data = vec![0u8; UNSENT as usize];
         fastrand::Rng::with_seed(self.seed).fill(&mut data);
@@ -160,7 +171,7 @@ impl PageSender {
         match &mut connection.state {
             State::Waiting if now < start + offset => Ok(start + offset),
             State::Waiting => {
-                connection.state = State::Connecting(self.connect()?);
+                connection.state = State::Connecting(self.connect(connection.port)?);
                 Ok(start + self.duration)
             }
             State::Connecting(stream) => {
@@ -198,8 +209,8 @@ impl PageSender {
         }
     }
 
-    /// Starts to connect.
-    fn connect(&self) -> Result<TcpStream, Error> {
+    /// Starts to connect, from that local port.
+    fn connect(&self, port: u16) -> Result<TcpStream, Error> {
         let to = self.destination;
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket: OwnedFd = socket(family(to.ip()), SockType::Stream, flags, None)
@@ -217,7 +228,7 @@ impl PageSender {
         // A page ends with a segment that is not full, and does not wait for the answer to the others.
         setsockopt(&socket, sockopt::TcpNoDelay, &true).map_err(|e| Error::System("cannot set TCP_NODELAY", e))?;
         limit_unsent(&socket, UNSENT).map_err(|error| system("cannot limit the unsent data", &error))?;
-        let local = SocketAddr::new(self.source.unwrap_or(unspecified(to.ip())), 0);
+        let local = SocketAddr::new(self.source.unwrap_or(unspecified(to.ip())), port);
         if local.is_ipv4() != to.is_ipv4() {
             let message = format!("found {} as the local address of pages to {}", local.ip(), to.ip());
             return Err(Error::Options(format!("{message}, expected one of the same family")));

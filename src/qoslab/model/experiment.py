@@ -286,6 +286,9 @@ class Flow(Frozen):
     """DSCP of every packet, 0 to 63 or a name (ef, af41, cs5, default); default: 0."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """Server port; default: that of the tool."""
+    client_port: int | None = Field(default=None, ge=1, le=65535)
+    """Source port of the first stream, followed by those of the others; default: chosen by the sending host. A fair
+    queue hashes ports: with fixed ports, the same streams share a queue in each run, or none do."""
 
 
 class Configuration(Frozen):

@@ -277,9 +277,32 @@ class _Checker:
                     yield self.document.finding((*here, index, "port"), message, "omit it to use a free port")
                     break
 
+    def check_client_ports(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+        """Check that the client ports of each host are ports, and that each belongs to one flow."""
+        taken: list[tuple[Flow, range]] = []
+        for index, flow in enumerate(flows):
+            if flow.client_port is None:
+                continue
+            steps: Steps = (*here, index, "client_port")
+            ports = range(flow.client_port, flow.client_port + flow.streams)
+            if ports.stop > 65536:
+                message = f"found {flow.client_port} as the first of {flow.streams} ports, expected all up to 65535"
+                yield self.document.finding(steps, message)
+            for before, used in taken:
+                alike = (before.source, before.protocol) == (flow.source, flow.protocol)
+                if alike and ports.start < used.stop and used.start < ports.stop:
+                    message = (
+                        f"found ports {ports.start} to {ports.stop - 1} of {flow.source}, of which traffic "
+                        f'"{before.name}" uses {used.start} to {used.stop - 1}, expected other ports'
+                    )
+                    yield self.document.finding(steps, message)
+                    break
+            taken.append((flow, ports))
+
     def check_flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         yield from self.check_unique(here, flows)
         yield from self.check_ports(here, flows)
+        yield from self.check_client_ports(here, flows)
         hosts = host_names(self.experiment.topology)
         for index, flow in enumerate(flows):
             steps: Steps = (*here, index)

@@ -247,6 +247,7 @@ def _flow_entry(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> 
         "source_address": str(source),
         "destination_address": str(destination),
         "port": None if "port" in flow.random else port,
+        "client_port": flow.client_port,
         "streams": flow.streams,
         "start_ns": flow.start_after.ns,
         "duration_ns": experiment.flow_duration(experiment.arms[0], flow).ns,

@@ -97,6 +97,8 @@ def page_commands(flow: Flow, duration: Duration, ends: Endpoints, congestion_co
         ),
         *("--congestion", flow.congestion_control or congestion_control),
     ]
+    if ends.client_port is not None:
+        client += ["--source-port", str(ends.client_port)]
     if spread := start_spread_ns(flow, duration.ns):
         client += ["--spread", decimal_shift(spread, 9)]
     if flow.dscp is not None:

@@ -5,6 +5,7 @@ Reads the report of 2.0 (shown in the article) and of 2.1 with `-e`. Known behav
 - The exit status is 0 in any case; errors are lines of text.
 - If the congestion control does not exist, the client reports that and uses the machine's default.
 - The server never exits by itself.
+- Over IPv6 the port of `-B` is ignored.
 - `[SUM]` lines of a server may mix streams of different tests; sums are computed from the streams.
 - KByte and MByte are powers of 1024, also of a rate (`-f M`), Kbits and Mbits powers of 1000.
 """
@@ -211,6 +212,9 @@ class Iperf2(Iperf):
         yield from check_iperf(flow)
         if flow.may_fail and flow.protocol == "udp":
             yield FlowProblem("may_fail", "found true on a UDP flow, expected this key on TCP flows only")
+        if flow.client_port is not None and flow.family == 6:
+            message = f"found {flow.client_port} with the tool iperf over IPv6, expected this key with IPv4 or iperf3"
+            yield FlowProblem("client_port", message)
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`. Bytes are printed exactly (`-f b`)."""
@@ -218,7 +222,7 @@ class Iperf2(Iperf):
         server = ["iperf", "-s", "-p", str(ends.port), "-B", str(ends.destination), *reports]
         client = [
             *("iperf", "-c", str(ends.destination), "-p", str(ends.port), *reports),
-            *("-B", str(ends.source)),
+            *("-B", str(ends.source) if ends.client_port is None else f"{ends.source}:{ends.client_port}"),
             *("-t", f"{duration.seconds:g}", "-P", str(flow.streams)),
         ]
         if ends.destination.version == 6:

@@ -78,7 +78,9 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
     for address in own.chain(asked.map(|operation| operation.target)) {
         traffic.number(address);
     }
-    let mut ports = Ports::default();
+    let streams = scenario.flows.iter().flat_map(|flow| (0..flow.streams).map(move |stream| (flow, stream)));
+    let reserved = streams.filter_map(|(flow, stream)| client_port(flow, stream, "").ok().flatten()).collect();
+    let mut ports = Ports { reserved, ..Ports::default() };
     for (index, (flow, start)) in scenario.flows.iter().zip(starts).enumerate() {
         traffic.add(scenario, network, &mut ports, index, flow, start)?;
     }
@@ -127,6 +129,8 @@ struct Ports {
     next: BTreeMap<usize, u16>,
     taken: BTreeSet<(usize, u8, u16)>,
     listening: BTreeMap<(usize, u8, u16), String>,
+    /// Source ports that flows ask for: no other stream gets them.
+    reserved: BTreeSet<u16>,
 }
 
 impl Ports {
@@ -145,7 +149,7 @@ impl Ports {
                 return wrong(format!("{path}.streams"), "the host has no source ports left for so many streams");
             };
             *next = following;
-            if self.taken.insert((host, protocol, port)) {
+            if !self.reserved.contains(&port) && self.taken.insert((host, protocol, port)) {
                 return Ok(port);
             }
         }

@@ -91,7 +91,7 @@ class RunningFlow:
         self._lab = lab
         self._tool: TrafficTool = find_tool(flow.tool)
         source, destination = flow_addresses(place.topology, flow)
-        ends = Endpoints(source=source, destination=destination, port=place.port, seed=place.seed)
+        ends = Endpoints(source, destination, place.port, client_port=flow.client_port, seed=place.seed)
         self.commands: Commands = self._tool.commands(flow, self.duration, ends, congestion_control)
         self._cell = place.cell
         self._port = place.port
