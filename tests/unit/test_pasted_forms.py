@@ -143,8 +143,11 @@ def test_interfaces_without_indentation_are_imported_next_to_an_indented_line(tm
     assert not [each for each in found.left if each.could_change.startswith("unknown")]
 
 
-def test_utf16_without_a_byte_order_mark_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "in.txt").write_bytes(EDGE.encode("utf-16-le"))
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_byte_order_mark_is_read(
+    tmp_path: Path, encoding: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_bytes(EDGE.encode(encoding))
     assert main(["policy", str(tmp_path / "in.txt")]) == ExitStatus.WITHIN
     assert "policy-map WAN" in capsys.readouterr().out
 

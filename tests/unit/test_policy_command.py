@@ -325,6 +325,15 @@ BUNDLE = (
     "version 17.6\npolicy-map P\n class class-default\n  shape average 1000000\n"
     "interface Port-channel1\n service-policy output P\n"
 )
+PPP_OVER_ATM = (
+    "version 15.1\npolicy-map P\n class class-default\n  fair-queue\n"
+    "interface ATM0\n pvc 0/38\n  encapsulation aal5mux ppp dialer\n  dialer pool-member 1\n  vbr-nrt 1000 1000\n"
+    "interface Dialer0\n encapsulation ppp\n dialer pool 1\n service-policy output P\n"
+)
+NESTED = (
+    f"{CLASSES}policy-map CHILD\n class B\n    police cir percent 10\npolicy-map P\n class A\n    {{}}\n"
+    f"    service-policy CHILD\n{ATTACH}"
+)
 HALF = f"{CLASSES}policy-map P\n class A\n    bandwidth {{}}\n class B\n    priority {{}}\n{ATTACH}"
 FINDINGS: dict[str, tuple[str, str]] = {
     "oversubscribed": (HALF.format("percent 70", "percent 40"), HALF.format("percent 59", "percent 40")),
@@ -392,6 +401,9 @@ FINDINGS: dict[str, tuple[str, str]] = {
         policy("bandwidth percent 40", name="A", attach="interface Tunnel1\n service-policy output P\n"),
         policy("shape average 1000000", attach="interface Tunnel1\n service-policy output P\n"),
     ),
+    "queues-without-shaper on PPP over ATM": (PPP_OVER_ATM.replace("  vbr-nrt 1000 1000\n", ""), PPP_OVER_ATM),
+    "base-of-nested-policer": (NESTED.format("police 2000000"), NESTED.format("shape average 2000000")),
+    "base-of-nested-policer below bandwidth": (NESTED.format("bandwidth percent 50"), NESTED.format("set dscp ef")),
     "queueing-on-input": (
         policy("shape average 64000", attach=ATTACH.replace("output", "input")),
         policy("police 64000", attach=ATTACH.replace("output", "input")),

@@ -359,9 +359,10 @@ def test_unattached_policy_map_needs_a_rate() -> None:
     assert any("attached to no interface" in note for note in trial.notes)
 
 
-def test_one_of_several_interfaces_is_chosen_by_name() -> None:
-    with pytest.raises(UserError, match=r"found 2 interfaces with an output policy: GigabitEthernet0/0 \(A\)"):
-        try_policy_text(TWO, "backup")
+def test_one_of_several_interfaces_is_the_slowest_or_chosen_by_name() -> None:
+    slower = try_policy_text(TWO.replace("2000000", "4000000"), "backup", seconds=2)
+    assert slower.policy == "B"
+    assert "Tried GigabitEthernet0/1 (B), the slowest interface with an output policy" in slower.notes[0]
     assert try_policy_text(TWO, "backup", interface="gi0/1", seconds=2).policy == "B"
     with pytest.raises(UserError, match="found no policy on GigabitEthernet0/7"):
         try_policy_text(TWO, "backup", interface="Gi0/7")

@@ -88,6 +88,12 @@ def test_packets_in_a_tunnel_have_its_headers(
     assert found.source == "GigabitEthernet0/0/0"
 
 
+def test_indentation_changes_nothing_about_a_tunnel() -> None:
+    text = tunnel_configuration(transforms="esp-aes 256 esp-sha256-hmac", transport=True)
+    bare = "\n".join(line.strip() for line in text.splitlines())
+    assert parse_tunnel(bare) == parse_tunnel(text)
+
+
 def test_policy_shows_the_bytes_that_a_tunnel_adds() -> None:
     text = " ".join(answer_text(answer_policy(tunnel_configuration(transforms="esp-3des esp-sha-hmac"))).split())
     assert "GRE over IPv4 and IPsec in tunnel mode (esp-3des esp-sha-hmac) adds 74 to 81 bytes" in text

@@ -35,9 +35,11 @@ def read_pasted(name: str) -> str:
         raise UserError(f"{name}: found more than {LARGEST} bytes, expected a configuration")
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     if encoding == "utf-8" and b"\0" in data:
-        if data[1:2000:2].strip(b"\0") or data[:2000:2].count(0):
+        halves = {"utf-16-le": (data[:2000:2], data[1:2000:2]), "utf-16-be": (data[1:2000:2], data[:2000:2])}
+        texts = [each for each, (letters, zeros) in halves.items() if not zeros.strip(b"\0") and not letters.count(0)]
+        if not texts:
             raise UserError(f"{name}: found binary data, expected a configuration")
-        encoding = "utf-16-le"
+        encoding = texts[0]
     return data.decode(encoding, errors="replace")
 
 

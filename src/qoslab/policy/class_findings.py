@@ -288,6 +288,31 @@ def find_thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
         yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.line_number(each, "queue-limit"))
 
 
+def find_policers_of_other_base(subject: Subject) -> Iterator[PolicyFinding]:
+    """Yield findings about percentages of a nested policer whose parent class has a rate, but no shaper."""
+    classes = {(policy.number, each.path): each for policy, each in subject.classes()}
+    for policy, each in subject.classes():
+        typed = subject.configured_class(each)
+        parent = classes.get((policy.number, each.path[:-1]))
+        above = None if parent is None else subject.configured_class(parent)
+        if each.police is None or typed is None or typed.police is None or typed.police.cir.unit != "percent":
+            continue
+        if parent is None or above is None or above.shape is not None or not (above.police or above.bandwidth):
+            continue
+        share = typed.police.cir.number
+        message = (
+            f"{class_place(each)}: `police cir percent {share}` is of the rate above the parent, {each.police.cir}"
+        )
+        severity: Severity = "note"
+        if parent.police is not None:
+            other = parent.police.cir.multiplied_by(share / 100)
+            message += f", or of the policer of class {parent.name}, {other}: the documents differ; type a rate"
+            severity = "warning"
+        else:
+            message += f": `bandwidth` of class {parent.name} is no maximum; type a rate"
+        yield PolicyFinding(severity, "base-of-nested-policer", message, POLICING, subject.line_number(each, "police"))
+
+
 def find_unlimited_priority(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about priority classes that may take the whole line."""
     for policy, each in subject.classes():

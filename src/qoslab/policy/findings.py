@@ -81,6 +81,7 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     class_findings.find_thresholds_above_limit,
     interface_findings.find_bandwidth_below_line,
     interface_findings.find_remaining_without_shaper,
+    class_findings.find_policers_of_other_base,
     class_findings.find_unlimited_priority,
     interface_findings.find_percent_of_default_bandwidth,
     class_findings.find_ef_without_priority,

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.rules import descendants
+from qoslab.ios.undecided import IOS_XE
 from qoslab.policy.composed_rates import primary_port
 from qoslab.policy.effective import has_percentage
+from qoslab.policy.line_rates import ppp_circuit
 from qoslab.policy.pasted_configuration import policies_below_shaped_ports
 from qoslab.policy.policy_finding import (
     CONGESTION,
@@ -140,10 +142,16 @@ def find_remaining_without_shaper(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         virtual = interface_kind(policy.interface) in VIRTUAL
         top = [each for each in policy.classes if len(each.path) == 1]
+        at = next((each for each in subject.configuration.attachments if each.line == policy.number), None)
+        port = None if at is None else ppp_circuit(subject.configuration, at)
+        if port is not None and IOS_XE not in subject.configuration.device.hardware.qos.capabilities:
+            # A session of PPP over ATM waits in the queue of its circuit, which only a rate can congest.
+            virtual = port.circuit is None or port.circuit.contract is None
         if virtual and any(each.queue is not None and each.shape is None and each.busy for each in top):
+            without = f"the circuit of {port.name} has no rate such as `vbr-nrt`" if port else ""
             message = (
-                f"{policy_place(policy)}: the interface has no queue that can be congested; put the classes below a "
-                "class-default with `shape`"
+                f"{policy_place(policy)}: {without or 'the interface has no queue that can be congested'}; put the "
+                "classes below a class-default with `shape`"
             )
             severity: Severity = "warning" if interface_kind(policy.interface) in POSSIBLE_EFFECT else "error"
             yield PolicyFinding(severity, "queues-without-shaper", message, CONGESTION, policy.number)

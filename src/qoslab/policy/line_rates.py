@@ -56,7 +56,7 @@ def carrier_line(configuration: Configuration, at: Attachment) -> tuple[Rate, st
 
     The line `bandwidth` of such an interface limits nothing.
     """
-    port = configuration.device.interfaces.get(_carrier_name(configuration, at.interface))
+    port = configuration.device.interfaces.get(_carrier(configuration, at.interface)[0])
     if port is None or port.kind not in DEFAULT_BANDWIDTH_KBPS:
         return LINE, "not known"
     if port.atm and (port.circuit is None or port.circuit.contract is None):
@@ -68,13 +68,24 @@ def carrier_line(configuration: Configuration, at: Attachment) -> tuple[Rate, st
     return rate, where if name == port.kind else f"{name} of {where}"
 
 
-def _carrier_name(configuration: Configuration, interface: str) -> str:
-    """Return the port of a tunnel or dialer; empty if it is unknown."""
+def ppp_circuit(configuration: Configuration, at: Attachment) -> Interface | None:
+    """Return the ATM port below a dialer with PPP over ATM, whose queues are those of the circuit; None otherwise."""
+    name, member = _carrier(configuration, at.interface)
+    port = configuration.device.interfaces.get(name)
+    return port if port is not None and port.atm and member.startswith("dialer pool-member ") else None
+
+
+def _carrier(configuration: Configuration, interface: str) -> tuple[str, str]:
+    """Return the port of a tunnel or dialer, and its line that joins the pool of the dialer; empty if unknown."""
     if interface_kind(interface) == "Tunnel":
-        return next((each.source for each in find_tunnels(configuration) if each.name == interface), "")
+        return next((each.source for each in find_tunnels(configuration) if each.name == interface), ""), ""
     below = configuration.lines.below.get(f"interface {interface}", [])
     pool = next((each.split()[2] for each in below if re.fullmatch(r"dialer pool \d+", each)), "")
     member = re.compile(rf"(?:pppoe-client dial-pool-number|dialer pool-member) {pool}(?: |$)")
     lines = configuration.reading.input_lines()
-    places = (each.place[0].removeprefix("interface ") for each in lines if each.place and member.match(each.text))
-    return next(places, "") if pool else ""
+    places = (
+        (each.place[0].removeprefix("interface "), each.text)
+        for each in lines
+        if each.place and pool and member.match(each.text)
+    )
+    return next(places, ("", ""))

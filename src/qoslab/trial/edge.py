@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
@@ -108,6 +109,7 @@ def find_edge(
             hint="the queues and buffers of its ports are not modelled; `qoslab policy` lists its policies",
         )
     at = _tried_attachment(configuration, interface)
+    choice = () if at is None or interface is not None else _choice_note(configuration, at)
     if at is None:
         at = _unattached_policy(configuration)
     if at.refused:
@@ -129,7 +131,7 @@ def find_edge(
     edge = _prepare_edge(configuration, at, rate_bps, two_way=two_way)
     edge = _add_tunnel_bytes(configuration, edge, at)
     names = {f"policy-map {each.name}" for each in parts} | {f"class-map {each.name}" for each in below}
-    return replace(edge, notes=(*edge.notes, *_unread_line_notes(configuration, names)))
+    return replace(edge, notes=(*choice, *edge.notes, *_unread_line_notes(configuration, names)))
 
 
 def _add_tunnel_bytes(configuration: Configuration, edge: TrialEdge, at: Attachment) -> TrialEdge:
@@ -187,14 +189,38 @@ def _tried_attachment(configuration: Configuration, wanted: str | None) -> Attac
         return min(own, key=lambda each: each.direction != "output")
     for direction in ("output", "input"):
         here = [each for each in found if each.direction == direction]
-        if len({each.policy for each in here}) > 1:
-            names = format_list([f"{each.name} ({each.policy})" for each in here], 8)
-            raise UserError(
-                f"found {len(here)} interfaces with an {direction} policy: {names}", hint="choose one with --interface"
-            )
         if here:
-            return here[0]
+            return min(here, key=lambda each: (bool(each.refused), _outgoing_bps(configuration, each)))
     return None
+
+
+def _outgoing_bps(configuration: Configuration, at: Attachment) -> float:
+    """Return the rate of the line or of the shaper of all traffic, whichever is lower; infinity if neither is known."""
+    device = configuration.device
+    policy = device.policy_maps.get(at.policy)
+    default = None if policy is None else policy.find(CLASS_DEFAULT)
+    shaped = default is not None and default.shape is not None and default.shape.rate.unit == "bps"
+    rates = [float(default.shape.rate.number)] if shaped and default and default.shape else []
+    interface = device.interfaces.get(at.interface)
+    if interface is not None:
+        speed = configuration.speed_mbps(at.interface.partition(".")[0])
+        lines = [line_rate(device, interface, None, speed) or base_rate(interface, at, None, speed)]
+    else:
+        lines = [carrier_line(configuration, at)] if interface_kind(at.interface) in CARRIED else []
+    rates += [rate.bps for rate, _ in lines if rate.is_absolute]
+    return min(rates, default=math.inf)
+
+
+def _choice_note(configuration: Configuration, at: Attachment) -> tuple[str, ...]:
+    """Return a note if other interfaces have other policies in the direction of the chosen one."""
+    others = [each for each in configuration.attachments if each.direction == at.direction and each != at]
+    if all(each.policy == at.policy for each in others):
+        return ()
+    names = format_list([f"{each.name} ({each.policy})" for each in others], 8)
+    return (
+        f"Tried {at.name} ({at.policy}), the slowest interface with an {at.direction} policy; choose another with "
+        f"--interface: {names}.",
+    )
 
 
 def _unattached_policy(configuration: Configuration) -> Attachment:

@@ -50,6 +50,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 """Byte order marks and their encodings."""
+_UNMARKED = ((re.compile(rb"(?:[\t\n\r -~]\0){8}"), "utf-16-le"), (re.compile(rb"(?:\0[\t\n\r -~]){8}"), "utf-16-be"))
+"""Beginning of a text in UTF-16 without a byte order mark."""
 _LONG_NUMBER = re.compile(r"\d{4301}")
 """A number with more digits than Python converts."""
 
@@ -216,15 +218,15 @@ def arm_name(path: Path) -> str:
 
 
 def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked if it is compressed, and converted to UTF-8 if it has a byte order
-    mark.
+    """Return the first bytes of a file, unpacked if it is compressed, and converted to UTF-8 if it is a text in UTF-16
+    or UTF-32.
 
     Raise UserError if the file cannot be read or is empty.
     """
     with open_regular_file(path) as handle:
         head = handle.read(_HEAD)
     mark, encoding = _detect_encoding(head)
-    if mark:
+    if mark or encoding != "utf-8":
         head = head[len(mark) :].decode(encoding, errors="ignore").encode()
     if not head.strip():
         raise UserError(f"{path}: found an empty file, expected the output of a tool")
@@ -283,7 +285,7 @@ def iterate_lines(path: Path, most_characters: int) -> Iterator[str]:
     Raise UserError if the text is truncated or exceeds `most_characters`.
     """
     with open_regular_file(path) as handle:
-        mark, encoding = _detect_encoding(handle.read(4))
+        mark, encoding = _detect_encoding(handle.read(16))
         handle.seek(len(mark))
         text = io.TextIOWrapper(handle, encoding=encoding, errors="replace")
         left = most_characters
@@ -295,8 +297,9 @@ def iterate_lines(path: Path, most_characters: int) -> Iterator[str]:
 
 
 def _detect_encoding(head: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark at the beginning and its encoding; an empty mark and UTF-8 without one."""
-    return next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", "utf-8"))
+    """Return the byte order mark at the beginning, empty without one, and the encoding."""
+    unmarked = next((encoding for pattern, encoding in _UNMARKED if pattern.match(head)), "utf-8")
+    return next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", unmarked))
 
 
 def _error_reason(error: Exception) -> str:

@@ -9,7 +9,6 @@ from qoslab.errors import UserError
 
 _UNPACK = "unpack it, and import the result: {}"
 _EDITCAP = "convert it, and import the result: editcap -F pcapng {} new.pcapng"
-_ICONV = "convert it, and import the result: iconv -f UTF-16{} -t UTF-8"
 _AS_CSV = "write its values as CSV, with a header such as time_s,download_Mbps,rtt_ms"
 _PRINTED = "import the capture itself, as written by tcpdump -w"
 
@@ -23,8 +22,6 @@ _BINARY = (
     (rb"snoop\0\0\0", "a capture of snoop", _EDITCAP),
     (rb"XCP\0|GMBU|RTSS", "a capture of a network analyser", _EDITCAP),
     (rb"\xa1\xb2\xcd\x34|\x34\xcd\xb2\xa1", "a capture of a modified pcap format", _EDITCAP),
-    (rb"(?:[\t\n\r -~]\0){8}", "text in UTF-16 without a byte order mark", _ICONV.format("LE")),
-    (rb"(?:\0[\t\n\r -~]){8}", "text in UTF-16 without a byte order mark", _ICONV.format("BE")),
 )
 _TEXT = (
     (rb"^(?:MIGRATED )?[A-Z][\w ]* TEST from |^Interim result: |^(?:THROUGHPUT|MEAN_LATENCY)\b", "output of netperf"),

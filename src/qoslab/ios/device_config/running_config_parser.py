@@ -35,6 +35,14 @@ _ROOTS = {
 }
 """Beginning of the line that enters a mode, if it differs from the mode's name."""
 
+_CRYPTO_BLOCK = re.compile(
+    r"crypto (?:ipsec (?:transform-set|profile)|map \S+ \d|dynamic-map|isakmp (?:policy|profile|client)|keyring"
+    r"|ikev2 \w|pki (?:trustpoint|certificate)|gdoi)"
+)
+"""First lines of blocks, of which interfaces have the first word, too."""
+_BELOW_CRYPTO = re.compile(r"(?:mode (?:transport|tunnel)|set|match (?:address|identity)|qos pre-classify)\b")
+"""Lines of these blocks that other modes have, too, or that tunnels depend on."""
+
 POLICY_MODES = ("policy-map", "policy-class", "police")
 
 CREATED_INTERFACES = ("Loopback", "Null")
@@ -372,6 +380,12 @@ def read_typed_lines(reading: ConfigurationReading, text: str) -> None:
             continue
         line = line.strip()
         outer = session.position
+        if lost.startswith("crypto ") and _BELOW_CRYPTO.match(line):
+            place = (block_name(lost),)
+            reading.unread.append(
+                UnreadLine(place, normalise_blanks(line), "the line above it is unknown", number=number)
+            )
+            continue
         reason = _execute_line(session, line, nested=False)
         if not reason:
             if session.position != Position("config") or _begins_block(line):
@@ -390,6 +404,8 @@ def _begins_block(line: str, mode: str = "") -> bool:
 
     A word of another mode decides nothing. With `mode`, the modes are that one and the modes above it.
     """
+    if _CRYPTO_BLOCK.match(line):
+        return True
     first = line.split()[0].lower()
     inner = ["interface", "policy-map", "policy-class", "class-map", "police", "line"]
     if mode.startswith(("policy", "class-map")):
