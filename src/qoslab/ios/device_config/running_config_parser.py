@@ -381,7 +381,7 @@ def read_typed_lines(reading: ConfigurationReading, text: str) -> None:
         line = line.strip()
         outer = session.position
         if lost.startswith("crypto ") and _BELOW_CRYPTO.match(line):
-            place = (block_name(lost),)
+            place: Chain = (block_name(lost),)
             reading.unread.append(
                 UnreadLine(place, normalise_blanks(line), "the line above it is unknown", number=number)
             )
