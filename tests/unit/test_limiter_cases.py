@@ -27,7 +27,7 @@ from limiter_cases import (
     make_case,
     send_through,
 )
-from qoslab.analysis.limiter_inference import Limiter
+from qoslab.analysis.limiter_inference import Limiter, infer, join
 
 UNKNOWN = Truth(frozenset())
 
@@ -72,6 +72,22 @@ def test_random_loss_of_constant_rate_traffic_is_not_a_policer(share: float, jit
     assert found.kind == "unexplained" and found.rate_bps is None
 
 
+@pytest.mark.parametrize("jitter", [0, SECOND // 500])
+def test_packets_missing_from_the_first_capture_have_consumed_tokens(jitter: int) -> None:
+    in_ns = poisson(3 * 10**6, 1000, 2000)
+    devices: list[PathDevice] = [Policer(2 * 10**6, 10_000), Delay(SECOND // 1000)]
+    out = [send_through(devices, int(now), 1000) for now in in_ns]
+    late = np.random.default_rng(3).integers(0, jitter + 1, len(out))
+    out_ns = np.array([-1 if each is None else each for each in out]) + late
+    before, after = Case("by hand", "", UNKNOWN, in_ns, out_ns, np.full(len(in_ns), 1000)).captures()
+    found = infer(join(before[np.random.default_rng(4).random(len(before)) > 0.03], after))
+    if jitter:
+        assert found.rate_bps is None and found.unseen_packets is None
+        return
+    assert found.rate_bps is not None and found.rate_bps.low <= 2 * 10**6 <= found.rate_bps.high
+    assert found.unseen_packets and "missing from the first capture" in "\n".join(found.lines())
+
+
 @dataclass
 class RegularLoss:
     """Loss of every n-th packet."""
@@ -103,7 +119,7 @@ def test_policer_before_random_loss_is_not_inferred_with_another_rate(over: floa
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("place", ["before", "after"])
-@pytest.mark.parametrize(("over", "share"), [(1.5, 0.01), (1.3, 0.03)])
+@pytest.mark.parametrize(("over", "share"), [(1.5, 0.01), (1.3, 0.03), (2.0, 0.05)])
 def test_policer_is_inferred_on_a_path_with_random_loss(place: str, over: float, share: float) -> None:
     policer, loss = Policer(2 * 10**6, 10_000), Loss(share, np.random.default_rng(5))
     devices: list[PathDevice] = [loss, policer] if place == "before" else [policer, loss]

@@ -2,13 +2,14 @@
 
 A packet that is lost before the policer consumes no tokens; one that is lost after it does. For pairs of a rate and a
 burst, the arrivals are replayed: a lost packet for which there were enough tokens was lost at random. The replay
-tolerates some bytes too few and then corrects its tokens, so that pairs close to the true one stand out; the tolerance
-decreases from round to round. Then the bucket is inferred without the random losses, as if nothing else lost packets,
-and replayed once more without tolerance.
+tolerates some bytes too few and then corrects its tokens, so that pairs close to the true one stand out. From round to
+round, there are more packets, closer pairs and less tolerance. Then the bucket is inferred without the random losses,
+as if nothing else lost packets, and replayed once more without tolerance.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -30,11 +31,18 @@ _SMALL_BURST = 2
 """Minimum burst in largest packets: with a smaller one, regular losses look the same."""
 _NOT_RANDOM = 4.0
 """Minimum deviation, in standard errors, of losses that are not random."""
-_SLOWEST, _FASTEST, _COARSE, _FINE, _NEXT = 0.5, 20.0, (80, 14), 13, 1.5
-_ROUNDS = ((0.5, 10, 0.9), (0.25, 5, 0.8), (0.1, 3, 0.7), (0.03, 2, 0.6), (0.01, 1, 0.6), (0.003, 1, 0.6))
-"""Rounds of the search: bytes that a passed packet may lack, in largest packets; number of pairs around which the next
-round searches; and maximum cost of the best pair, in lost packets.
+_SLOWEST, _FASTEST, _COARSE = 0.5, 20.0, (150, 30)
+"""Rates of the first round, in rates of the passed packets, and the number of rates and bursts."""
+_FIRST_PACKETS, _FIRST_LOSSES, _MORE = 150, 30, 1.6
+"""Minimum packets and losses of the first round, and the growth of their number."""
+_TOLERANCES, _TIGHTER, _NARROW = (0.5, 0.002), 0.6, 0.2
+"""Bytes that a passed packet may lack, in largest packets: first and last ones, and their ratio from round to round.
+Rounds have more packets below the last value.
 """
+_PAIRS, _PAIRS_OF_RATE, _NEAR = 60, 2, 2
+"""Number of pairs around which the next round searches, of those with one rate, and of neighbours in each direction."""
+_MOST_COST = 0.7
+"""Maximum cost of the best pair, in lost packets."""
 _UNCERTAIN = 0.5
 """Cost of a drop for which nearly enough tokens were there."""
 _EXACT = 3
@@ -86,7 +94,7 @@ def _infer(arrivals: Arrivals, *, after: bool) -> BucketWithLosses | None:
     if found is None:
         return None
     rate, burst = found
-    random = _replay(arrivals, np.array([rate]), np.array([burst]), _ROUNDS[-1][0], after=after)[1]
+    random = _replay(arrivals, np.array([rate]), np.array([burst]), _TOLERANCES[1], after=after)[1]
     for _ in range(_EXACT):
         reached = ~random if not after else np.ones(len(random), dtype=np.bool_)
         consumed = (arrivals.passed | random)[reached]
@@ -104,27 +112,55 @@ def _infer(arrivals: Arrivals, *, after: bool) -> BucketWithLosses | None:
 
 
 def _search(arrivals: Arrivals, *, after: bool) -> tuple[float, float] | None:
-    """Return the rate and burst with the fewest random losses and corrections; None if no pair explains some losses."""
-    part = slice(None, MOST_PACKETS)
-    some = Arrivals(arrivals.time_s[part], arrivals.size[part], arrivals.passed[part])
-    largest, passed = float(some.size.max()), max(some.passed_bps, 1.0)
+    """Return the rate and burst with the fewest random losses and corrections; None if no pair explains some losses.
+
+    The first packets bound the pair loosely. Each round halves the distances between the pairs and adds packets, until
+    all packets count with the least tolerance.
+    """
+    whole = _first(arrivals, MOST_PACKETS)
+    largest, passed = float(whole.size.max()), max(whole.passed_bps, 1.0)
     rates = passed * np.geomspace(_SLOWEST, _FASTEST, _COARSE[0])
     least = _SMALL_BURST * largest
-    bursts = np.geomspace(least, max(float(some.size[some.passed].sum()) / 2, 2 * least), _COARSE[1])
-    steps = [np.log(rates[1] / rates[0]), np.log(bursts[1] / bursts[0])]
-    rate, burst = np.meshgrid(rates, bursts, indexing="ij")
-    for tolerance, most, most_cost in _ROUNDS:
-        cost = _replay(some, rate.ravel(), burst.ravel(), tolerance, after=after)[0].reshape(rate.shape)
-        if cost.min() > most_cost * int((~some.passed).sum()):
+    bursts = np.geomspace(least, max(float(whole.size[whole.passed].sum()) / 2, 2 * least), _COARSE[1])
+    steps = np.array([np.log(rates[1] / rates[0]), np.log(bursts[1] / bursts[0])])
+    pairs = np.stack([each.ravel() for each in np.meshgrid(np.log(rates), np.log(bursts), indexing="ij")])
+    lost = np.flatnonzero(~whole.passed)
+    count = max(_FIRST_PACKETS, int(lost[min(_FIRST_LOSSES, len(lost)) - 1]) + 1)
+    tolerance, near = _TOLERANCES[0], np.arange(-_NEAR, _NEAR + 1)
+    while True:
+        some = _first(whole, count)
+        rate, burst = np.exp(pairs)
+        cost = _replay(some, rate, burst, tolerance, after=after)[0]
+        best = _best_pairs(pairs, cost, steps[0])
+        ended = count >= len(whole.size) and tolerance <= _TOLERANCES[1]
+        if cost.min() > _MOST_COST * int((~some.passed).sum()) and tolerance < _NARROW:
             return None
-        best = cost.argmin(axis=1)
-        rows = np.argsort(cost.min(axis=1), kind="stable")[:most]
-        centres = rate[rows, best[rows]], burst[rows, best[rows]]
-        # Each row of the next round has the surroundings of one centre.
-        near = np.meshgrid(*(np.exp(np.linspace(-step, step, _FINE)) for step in steps), indexing="ij")
-        rate, burst = (middle[:, None] * each.ravel() for middle, each in zip(centres, near, strict=True))
-        steps = [_NEXT * 2 * step / (_FINE - 1) for step in steps]
-    return float(centres[0][0]), float(centres[1][0])
+        if ended:
+            return float(rate[best[0]]), float(burst[best[0]])
+        steps, tolerance = steps / 2, max(tolerance * _TIGHTER, _TOLERANCES[1])
+        count = int(count * _MORE) if tolerance < _NARROW else count
+        around = np.stack([each.ravel() for each in np.meshgrid(near * steps[0], near * steps[1], indexing="ij")])
+        pairs = (pairs[:, best][:, :, None] + around[:, None, :]).reshape(2, -1)
+        # Neighbours of two pairs may be the same.
+        pairs = pairs[:, np.unique(np.rint(2 * pairs / steps[:, None]), axis=1, return_index=True)[1]]
+
+
+def _first(arrivals: Arrivals, count: int) -> Arrivals:
+    return Arrivals(arrivals.time_s[:count], arrivals.size[:count], arrivals.passed[:count])
+
+
+def _best_pairs(pairs: Array, cost: Array, step: float) -> list[int]:
+    """Return the positions of the pairs with the lowest cost, best first, and few of them with the same rate."""
+    found: list[int] = []
+    of_rate: Counter[int] = Counter()
+    for at in np.argsort(cost, kind="stable").tolist():
+        rate = round(float(pairs[0, at]) / step)
+        if of_rate[rate] < _PAIRS_OF_RATE:
+            of_rate[rate] += 1
+            found.append(at)
+        if len(found) == _PAIRS:
+            break
+    return found
 
 
 def _replay(arrivals: Arrivals, rate: Array, burst: Array, tolerance: float, *, after: bool) -> tuple[Array, Mask]:

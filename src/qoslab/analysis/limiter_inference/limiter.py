@@ -106,11 +106,20 @@ class Limiter:
     """
     random_share: float | None = None
     """Share of these losses: of all packets if before the policer, otherwise of the packets that it passed."""
+    unseen_packets: int | None = None
+    """Number of packets missing from the first capture that count as passed, at the time at which they must have
+    arrived.
+    """
     lost_every: int | None = None
     """Number of packets from one lost packet to the next, if it is always the same, from the first packet on."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a description."""
+        yield from self._answer_text()
+        if self.unseen_packets:
+            yield f"  included: {self.unseen_packets:,} passed packets that are missing from the first capture"
+
+    def _answer_text(self) -> Iterator[str]:
         match self.kind:
             case "nothing":
                 yield from self._no_limiter_text()
@@ -204,12 +213,14 @@ def sizes(packets: pd.DataFrame, counted: Counted) -> Array:
 
 def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     """Infer the limiter of the packets from the first capture to the second."""
+    if joined.unseen is not None and joined.lost_mask.any() and _delay_range(joined.packets) < _VARIED_S:
+        # They have consumed tokens, and with constant delays their arrivals are known.
+        return replace(infer(joined.with_unseen(), counted), unseen_packets=len(joined.unseen))
     packets = joined.packets
     in_s, out_s, size = packets["in_s"].to_numpy(), packets["out_s"].to_numpy(), sizes(packets, counted)
     lost = joined.lost_mask.to_numpy()
     marked = ~lost & (packets["tos"] != packets["after_tos"]).fillna(False).to_numpy(bool)
-    delay = out_s[~lost] - in_s[~lost]
-    varied_s = float(delay.max() - delay.min())
+    varied_s = _delay_range(packets)
     if (largest := _largest_passed_size(size, lost)) is not None:
         count = int(lost.sum())
         return Limiter("unexplained", counted, unexplained=count, varied_s=varied_s, largest_passed_bytes=largest)
@@ -244,6 +255,12 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
             return found
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s, lost_every=every)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
+
+
+def _delay_range(packets: pd.DataFrame) -> float:
+    """Return the range of the delays in seconds."""
+    delay = packets["out_s"] - packets["in_s"]
+    return float(delay.max() - delay.min())
 
 
 def _largest_passed_size(size: Array, lost: Mask) -> int | None:

@@ -65,6 +65,10 @@ class Joined:
     """Number of packets of input flows that are only in the output."""
     outside: int = 0
     """Number of packets of the first capture before the first or after the last common packet, of the same flows."""
+    unseen: pd.DataFrame | None = None
+    """Rows like those of `packets` for packets of input flows that are only in the output, between the first and the
+    last common packet; in_s is their output less the median delay.
+    """
 
     @property
     def lost_mask(self) -> pd.Series:
@@ -83,7 +87,14 @@ class Joined:
         if dscp not in self.dscps:
             found = ", ".join(map(str, self.dscps))
             raise UserError(f"found no input packet with DSCP {dscp}, expected one of DSCP {found}")
-        return replace(self, packets=self.packets[self.packets["tos"] // 4 == dscp].reset_index(drop=True))
+        unseen = None if self.unseen is None else self.unseen[self.unseen["tos"] // 4 == dscp]
+        packets = self.packets[self.packets["tos"] // 4 == dscp].reset_index(drop=True)
+        return replace(self, packets=packets, unseen=unseen)
+
+    def with_unseen(self) -> Joined:
+        """Return the same with the packets that are missing from the first capture, as if it had them."""
+        every = pd.concat([self.packets, self.unseen]).sort_values("in_s", kind="stable", ignore_index=True)
+        return replace(self, packets=every, unseen=None)
 
     def summarise_flows(self) -> pd.DataFrame:
         """Return a row for each flow and type of service (at the input): packets, lost, remarked, overtook, and the
@@ -154,8 +165,10 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
     went_in, appeared, outside, clocks = _select_direction(
         both, {name: key[:_SOURCE] for name, key in enumerate(names)}
     )
-    packets = _build_packet_table(went_in, clocks, [packet_flow(*key) for key in names])
-    return Joined(packets, clocks, seen, common, appeared, outside)
+    flows_text = [packet_flow(*key) for key in names]
+    packets = _build_packet_table(went_in, clocks, flows_text)
+    unseen = _build_unseen_table(appeared, went_in, clocks, flows_text)
+    return Joined(packets, clocks, seen, common, len(appeared), outside, unseen)
 
 
 def _load(file: Path, read: Reader, behind: int, wanted: str | None, of_several: bool) -> pd.DataFrame:
@@ -201,9 +214,9 @@ def _flows(before: pd.DataFrame, after: pd.DataFrame) -> tuple[tuple[Codes, Code
 
 def _select_direction(
     both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]
-) -> tuple[pd.DataFrame, int, int, Clocks]:
-    """Return the packets from the first capture to the second, between the first and the last common packet, the
-    numbers `appeared` and `outside` of `Joined`, and the clocks.
+) -> tuple[pd.DataFrame, pd.DataFrame, int, Clocks]:
+    """Return the packets from the first capture to the second, between the first and the last common packet, those that
+    are only in the second capture, the number `outside` of `Joined`, and the clocks.
     """
     in_both = both["_merge"] == "both"
     joined = both[in_both]
@@ -233,8 +246,20 @@ def _select_direction(
     )
     lost = (both["_merge"] == "left_only") & both["flow"].isin(sent)
     within = both["time_ns"].between(both.loc[forward, "time_ns"].min(), both.loc[forward, "time_ns"].max())
-    appeared = int(((both["_merge"] == "right_only") & both["flow"].isin(towards)).sum())
+    appeared = both[(both["_merge"] == "right_only") & both["flow"].isin(towards)]
     return both[(forward | lost) & within], appeared, int((lost & ~within).sum()), clocks
+
+
+def _build_unseen_table(
+    appeared: pd.DataFrame, went_in: pd.DataFrame, clocks: Clocks, names: list[str]
+) -> pd.DataFrame | None:
+    """Return `Joined.unseen`; None if there are no such packets."""
+    inside = appeared[appeared["time_ns_after"].between(went_in["time_ns_after"].min(), went_in["time_ns_after"].max())]
+    if inside.empty:
+        return None
+    delay_ns = float((went_in["time_ns_after"] - went_in["time_ns"]).median())
+    columns = {name: inside[f"{name}_after"] for name in ("tos", "bytes", "network_bytes")}
+    return _build_packet_table(inside.assign(**columns, time_ns=inside["time_ns_after"] - delay_ns), clocks, names)
 
 
 def _build_packet_table(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.DataFrame:
