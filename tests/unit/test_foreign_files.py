@@ -416,7 +416,14 @@ def test_missing_answer_is_reported(tmp_path: Path) -> None:
             "an error: unable to connect to server: Connection",
         ),
         ("broken.txt", recorded_file("iperf3-interrupted.client.txt"), "error: interrupt - the client has terminated"),
-        ("tests.txt", recorded_file("iperf3-tests.server.txt"), "found 4 tests of a server, expected one"),
+        ("tests.txt", recorded_file("iperf3-tests.server.txt"), "found 4 tests, expected one"),
+        ("appended.txt", 2 * recorded_file("iperf3-tcp.client.txt"), "found 2 tests, expected one"),
+        (
+            "appended2.txt",
+            2
+            * b"[  1] local 10.0.0.1 port 4 connected with 10.0.0.2 port 5\n[  1] 0.0-2.0 sec  2 MBytes  8 Mbits/sec\n",
+            "appended2.txt:3: found stream [1] after the end of stream [1]",
+        ),
         ("cut.txt", recorded_file("iperf3-tcp.client.txt")[:1200], "found no summary line of iperf3"),
         ("cut-later.txt", CUT_LATER, "found stream [7] with fewer summary lines than another"),
         ("cut2.txt", recorded_file("iperf-mbytes.server.txt")[:300], "found no iperf 2 line for the whole test"),

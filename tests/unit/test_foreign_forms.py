@@ -469,3 +469,15 @@ def test_many_columns_have_no_default_metrics(tmp_path: Path) -> None:
     assert not metrics["metric"].str.contains("(", regex=False).any()
     note = json.loads((folder / "import.json").read_text())["files"][0]["notes"][-1]
     assert note == "it has 60 rates; above 50, metrics of individual rates are left out"
+
+
+@pytest.mark.parametrize("file", ["iperf3-tcp.client.txt", "iperf-mbytes.server.txt"])
+def test_decimal_commas_of_iperf_are_read(tmp_path: Path, file: str) -> None:
+    text = (RECORDED / "foreign" / file).read_text()
+    plain, comma = tmp_path / "plain" / "a.txt", tmp_path / "a.txt"
+    plain.parent.mkdir()
+    plain.write_text(text)
+    comma.write_text(
+        "".join(row.replace(".", ",") if " sec " in row else row for row in text.splitlines(keepends=True))
+    )
+    assert read_foreign(comma) == read_foreign(plain)

@@ -52,6 +52,7 @@ _MARKS = (
 """Byte order marks and their encodings."""
 _UNMARKED = ((re.compile(rb"(?:[\t\n\r -~]\0){8}"), "utf-16-le"), (re.compile(rb"(?:\0[\t\n\r -~]){8}"), "utf-16-be"))
 """Beginning of a text in UTF-16 without a byte order mark."""
+_COMMA, _COMMA_ROW = re.compile(r"(?<=\d),(?=\d)"), re.compile(r"^\[ *\w+\].*\d,\d+- *\d+,\d+ +sec ")
 _LONG_NUMBER = re.compile(r"\d{4301}")
 """A number with more digits than Python converts."""
 
@@ -277,6 +278,12 @@ def read_text(path: Path) -> str:
             parts.append(part)
             chunk = handle.read(_CHUNK)
     return "".join((*parts, decoder.decode(b"", final=True)))
+
+
+def read_report_text(path: Path) -> str:
+    """Return the text of a report of iperf, with decimal points in place of the commas of some languages."""
+    rows = read_text(path).splitlines(keepends=True)
+    return "".join(_COMMA.sub(".", row) if _COMMA_ROW.search(row) else row for row in rows)
 
 
 def iterate_lines(path: Path, most_characters: int) -> Iterator[str]:

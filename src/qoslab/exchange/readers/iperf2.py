@@ -8,7 +8,7 @@ from pathlib import Path
 
 from qoslab.errors import UserError, clip_text
 from qoslab.exchange.readers import iperf2_csv
-from qoslab.exchange.readers.base import ForeignResults, arm_name, read_head, read_text
+from qoslab.exchange.readers.base import ForeignResults, arm_name, read_head, read_report_text
 from qoslab.traffic.iperf2 import Report, ReportLine, read_report
 
 _LINE = re.compile(rb"^\[\s*(?:\d+|ID|SUM)\]", re.MULTILINE)
@@ -31,7 +31,7 @@ def read(path: Path) -> ForeignResults:
     """
     if iperf2_csv.recognises(read_head(path)):
         return iperf2_csv.read(path)
-    text = read_text(path)
+    text = read_report_text(path)
     report = read_report(text)
     totals = report.totals()
     if report.errors:
@@ -81,17 +81,20 @@ def _find_malformed(text: str, report: Report) -> str:
 
 
 def _check_one_test(path: Path, text: str) -> None:
-    """Raise `UserError` if streams are consecutive, as in the tests of a server."""
+    """Raise `UserError` if streams are consecutive, as in the tests of a server or in appended outputs."""
     ended: set[str] = set()
+    measured: set[str] = set()
     rows = [(place, row) for place, row in enumerate(map(_ROW.match, text.splitlines())) if row]
     last = {row["id"]: place for place, row in rows if row["end"]}
     for place, row in rows:
-        if row["connected"] and ended:
+        if row["connected"] and (ended or row["id"] in measured):
             raise UserError(
-                f"{path}:{place + 1}: found stream [{row['id']}] after the end of stream [{min(ended)}], "
+                f"{path}:{place + 1}: found stream [{row['id']}] after the end of stream [{min(ended or measured)}], "
                 "expected one test",
                 hint='split the file at the start of each test ("connected with"), and import the parts',
             )
+        if row["end"]:
+            measured.add(row["id"])
         if last.get(row["id"]) == place:
             ended.add(row["id"])
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qoslab.errors import UserError, clip_text
-from qoslab.exchange.readers.base import ForeignResults, parse_integer, parse_number, read_text
+from qoslab.exchange.readers.base import ForeignResults, parse_integer, parse_number, read_report_text
 from qoslab.traffic.iperf2 import BITS, BYTES, ReportLine, count_digits
 
 _STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"
@@ -65,13 +65,13 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path) -> ForeignResults:
     """Return streams and intervals. Bytes and rates are the receiver's if the file has them, else the sender's."""
-    text = read_text(path)
+    text = read_report_text(path)
     tests = _split_tests(path, text)
     measured = [test for test in tests if test.streams]
     if len(measured) > 1:
         raise UserError(
-            f"{path}: found {len(measured)} tests of a server, expected one",
-            hint='split the file at each "Server listening", and import the parts',
+            f"{path}: found {len(measured)} tests, expected one",
+            hint='split the file at each "Server listening" or "Connecting to host", and import the parts',
         )
     idle = len(tests) > 1 and not tests[-1].streams
     for match in (_ERROR.search(row) for row in text.splitlines()):
@@ -88,7 +88,7 @@ def read(path: Path) -> ForeignResults:
 
 
 def _split_tests(path: Path, text: str) -> list[_Test]:
-    """Return the consecutive tests of a server, or the only test of a client."""
+    """Return the consecutive tests of one side."""
     tests = [_Test()]
     for line, row in _own_lines(text):
         try:
@@ -106,10 +106,15 @@ def _take_row(tests: list[_Test], row: str) -> None:
     if "Server listening on " in row:
         tests.append(_Test())
     elif "Connecting to host " in row:
-        test.client = True
+        if test.streams:
+            tests.append(_Test())
+        tests[-1].client = True
     elif "Reverse mode, " in row:
         test.reverse = True
     elif match := _CONNECTED.search(row):
+        if any(each.sender or each.receiver for each in test.streams.values()):
+            tests.append(_Test(client=test.client))
+            test = tests[-1]
         test.streams[parse_integer(match["id"])] = _Stream("", parse_integer(match["port"]))
     elif match := _LINE.search(row):
         _take_line(test, match)
