@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use nix::sys::socket::{AddressFamily, SockaddrStorage};
 
-/// The family of sockets for an address.
+/// Returns the family of sockets for an address.
 pub fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
@@ -12,7 +12,7 @@ pub fn family(address: IpAddr) -> AddressFamily {
     }
 }
 
-/// Every local address of an address's family.
+/// Returns every local address of an address's family.
 pub fn unspecified(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -20,7 +20,7 @@ pub fn unspecified(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Address from a system call; none for another address family.
+/// Returns the address from a system call; none for another address family.
 pub fn peer(storage: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = storage.as_sockaddr_in().map(|found| SocketAddr::from((found.ip(), found.port())));
     v4.or_else(|| storage.as_sockaddr_in6().map(|found| SocketAddr::from((found.ip(), found.port()))))

@@ -36,7 +36,7 @@ impl Batch {
         }
     }
 
-    /// Datagrams of the batch.
+    /// Returns the number of datagrams of the batch.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -65,7 +65,7 @@ impl Batch {
         self.destinations.extend(self.to.iter().map(|to| Some(SockaddrStorage::from(*to))));
     }
 
-    /// Destination of a datagram.
+    /// Returns the destination of a datagram.
     pub fn destination(&self, number: usize) -> SocketAddr {
         self.to[number]
     }
@@ -91,7 +91,7 @@ impl Batch {
         Ok(taken.count())
     }
 
-    /// Bytes of payload of these datagrams.
+    /// Returns the number of bytes of payload of these datagrams.
     pub fn bytes(&self, datagrams: std::ops::Range<usize>) -> u64 {
         self.payloads[datagrams].iter().map(|payload| payload.len() as u64).sum()
     }
@@ -104,7 +104,7 @@ mod tests {
 
     const STAMP: Stamp = Stamp { flood: 3, sequence: 40, sent_ns: 5 };
 
-    /// A batch to these ports of the machine itself, with payloads of 100 bytes.
+    /// Returns a batch to these ports of the machine itself, with payloads of 100 bytes.
     fn batch(ports: &[u16]) -> Batch {
         let mut batch = Batch::new(ports.len() as u32);
         let mut draw = Draw::new(Some(1), Some(100), 1);

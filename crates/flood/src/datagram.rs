@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// IP and UDP headers without options or extensions: counted by `--size` in addition to the payload.
+/// Returns the IP and UDP headers without options or extensions: counted by `--size` in addition to the payload.
 pub const fn headers(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(_) => 28,
@@ -35,7 +35,7 @@ impl Draw {
         Self { port, payload, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Destination port and payload bytes of the next datagram.
+    /// Returns the destination port and payload bytes of the next datagram.
     #[allow(clippy::should_implement_trait)] // it never ends
     pub fn next(&mut self) -> (u16, u32) {
         let port = self.port.unwrap_or_else(|| self.random.u16(RANDOM_PORT));
@@ -112,7 +112,8 @@ impl Stamp {
     }
 }
 
-/// Source port, destination port and payload of a UDP datagram with its IPv4 header, as a raw socket gives it.
+/// Returns the source port, destination port and payload of a UDP datagram with its IPv4 header, as a raw socket gives
+/// it.
 pub fn parse_packet(packet: &[u8]) -> Option<(u16, u16, &[u8])> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     if packet[0] >> 4 != 4 || header < 20 || *packet.get(9)? != 17 {
@@ -121,7 +122,8 @@ pub fn parse_packet(packet: &[u8]) -> Option<(u16, u16, &[u8])> {
     parse_datagram(packet.get(header..)?)
 }
 
-/// Source port, destination port and payload of a UDP datagram without its IP header, as a raw IPv6 socket gives it.
+/// Returns the source port, destination port and payload of a UDP datagram without its IP header, as a raw IPv6 socket
+/// gives it.
 pub fn parse_datagram(udp: &[u8]) -> Option<(u16, u16, &[u8])> {
     let word = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
     let payload = udp.get(8..usize::from(word(4)?))?;

@@ -304,7 +304,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Message for an invalid command line.
+    /// Returns the message for an invalid command line.
     fn refusal(words: &str) -> String {
         Cli::try_parse_from(words.split_whitespace()).expect_err(words).to_string()
     }

@@ -18,12 +18,12 @@ impl Gap {
         Self::new(u64::from(bytes) * 8 * SECOND, rate)
     }
 
-    /// A gap of whole nanoseconds; `None` for 0 or more than an hour.
+    /// Returns a gap of whole nanoseconds; `None` for 0 or more than an hour.
     pub fn of_delay(nanoseconds: u64) -> Option<Self> {
         Self::new(nanoseconds, 1)
     }
 
-    /// The gap of `parts` such streams that take turns.
+    /// Returns the gap of `parts` such streams that take turns.
     pub fn divided(self, parts: u32) -> Option<Self> {
         Self::new(self.numerator, self.denominator.checked_mul(u64::from(parts))?)
     }
@@ -38,7 +38,7 @@ impl Gap {
         (1..=LONGEST_NS).contains(&whole).then_some(Self { numerator, denominator })
     }
 
-    /// Nanoseconds from the start to datagram `number`, which counts from 0; rounded down.
+    /// Returns the nanoseconds from the start to datagram `number`, which counts from 0; rounded down.
     fn offset(self, number: u64) -> u64 {
         let exact = u128::from(number) * u128::from(self.numerator) / u128::from(self.denominator);
         u64::try_from(exact).unwrap_or(u64::MAX)
@@ -55,7 +55,7 @@ impl Gap {
         duration.checked_sub(1).map_or(0, |last| self.last_due(last).saturating_add(1))
     }
 
-    /// The gap in nanoseconds, as text.
+    /// Returns the gap in nanoseconds, as text.
     pub fn nanoseconds(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
@@ -87,7 +87,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A flood that starts at `start` and lasts `duration` nanoseconds (`None`: for ever).
+    /// Returns a flood that starts at `start` and lasts `duration` nanoseconds (`None`: for ever).
     pub fn new(start: u64, gap: Gap, duration: Option<u64>, catch_up: u32) -> Self {
         let count = duration.map_or(u64::MAX, |d| gap.count(d));
         Self { start, gap, count, catch_up: u64::from(catch_up), next: 0, skipped: 0 }
@@ -117,7 +117,7 @@ impl Pacer {
         self.start.saturating_add(self.gap.offset(number))
     }
 
-    /// Datagrams that were left out because the sender was late.
+    /// Returns the number of datagrams that were left out because the sender was late.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The times at which a punctual sender sends.
+    /// Returns the times at which a punctual sender sends.
     fn punctual(mut pacer: Pacer, start: u64) -> Vec<u64> {
         let (mut now, mut sent) = (start, Vec::new());
         loop {

@@ -266,7 +266,7 @@ impl PageSender {
 }
 
 impl Connection {
-    /// The socket, with the events for which the connection waits.
+    /// Returns the socket, with the events for which the connection waits.
     fn awaited(&self) -> Option<(RawFd, Interest)> {
         match &self.state {
             State::Connecting(stream) => Some((stream.as_raw_fd(), Interest { read: false, write: true })),
@@ -363,7 +363,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Time of the next action without an event.
+    /// Returns the time of the next action without an event.
     fn next(&self) -> u64 {
         match self.last {
             None => self.due.unwrap_or(u64::MAX).min(self.end).min(self.sample),
@@ -408,7 +408,7 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or(0))
 }
 
-/// The error of a system call.
+/// Returns the error of a system call.
 pub fn system(action: &'static str, error: &io::Error) -> Error {
     Error::System(action, errno(error))
 }

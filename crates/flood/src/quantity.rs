@@ -19,7 +19,7 @@ pub fn seconds(text: &str) -> Result<Quantity, String> {
     decimal(text, 9)
 }
 
-/// The number times 10 to the power of `digits`, exactly.
+/// Returns the number times 10 to the power of `digits`, exactly.
 fn decimal(text: &str, digits: usize) -> Result<Quantity, String> {
     let wrong = || format!("found {text:?}, expected a number above zero such as 600 or 2.5");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));

@@ -184,7 +184,8 @@ impl Sending {
 /// Longest distinguished lateness, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// A histogram of lateness. Its bounds are given, since one that grows by itself does not when a value saturates it.
+/// Returns a histogram of lateness. Its bounds are given, since one that grows by itself does not when a value
+/// saturates it.
 fn lateness() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants that fit")
 }
@@ -262,7 +263,8 @@ impl Flood {
         self.check_mtu(size)
     }
 
-    /// Frames of the load in datagrams of at most `largest` bytes of payload; none if it sends single datagrams.
+    /// Returns the frames of the load in datagrams of at most `largest` bytes of payload; none if it sends single
+    /// datagrams.
     fn frames(&self, largest: u32) -> Result<Option<Frames>, Error> {
         if self.frames.is_empty() {
             return Ok(None);

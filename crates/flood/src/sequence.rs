@@ -88,7 +88,7 @@ impl Jitter {
         }
     }
 
-    /// The estimate now.
+    /// Returns the estimate now.
     pub fn nanoseconds(&self) -> f64 {
         self.estimate
     }

@@ -14,16 +14,16 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Frames with these payload bytes, repeated in a cycle, in datagrams of at most `largest` bytes of payload. `None`
-    /// without frames, or if a frame or a datagram is too small for a stamp.
+    /// Returns the frames with these payload bytes, repeated in a cycle, in datagrams of at most `largest` bytes of
+    /// payload. `None` without frames, or if a frame or a datagram is too small for a stamp.
     pub fn new(sizes: Vec<u32>, largest: u32, streams: u16) -> Option<Self> {
         let room = |bytes: u32| bytes >= SHORTEST_STAMP;
         let fits = !sizes.is_empty() && sizes.iter().all(|bytes| room(*bytes)) && largest >= 2 * SHORTEST_STAMP;
         fits.then_some(Self { sizes, largest, streams: u64::from(streams) })
     }
 
-    /// Payload bytes of the datagrams of frame `number`, counted over all streams, which take turns. Streams start at
-    /// different places of the cycle, so that their large frames do not coincide.
+    /// Returns the payload bytes of the datagrams of frame `number`, counted over all streams, which take turns.
+    /// Streams start at different places of the cycle, so that their large frames do not coincide.
     pub fn datagrams(&self, number: u64) -> impl Iterator<Item = u32> {
         let cycle = self.sizes.len() as u64;
         let (turn, stream) = (number / self.streams, number % self.streams);
@@ -40,7 +40,7 @@ impl Frames {
         })
     }
 
-    /// Maximum number of datagrams of a frame.
+    /// Returns the maximum number of datagrams of a frame.
     pub fn longest(&self) -> u32 {
         self.sizes.iter().map(|size| size.div_ceil(self.largest)).max().unwrap_or(0)
     }

@@ -10,17 +10,17 @@ impl<'a> Input<'a> {
         self.0.is_empty()
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> u8 {
         self.bytes(1).first().copied().unwrap_or(0)
     }
 
-    /// The next two.
+    /// Returns the next two.
     pub fn word(&mut self) -> u16 {
         (u16::from(self.byte()) << 8) | u16::from(self.byte())
     }
 
-    /// The next `count`, or as many as there are.
+    /// Returns the next `count`, or as many as there are.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, left) = self.0.split_at(count.min(self.0.len()));
         self.0 = left;

@@ -161,7 +161,7 @@ fn stop() -> io::Result<Stop> {
     Stop::on_signals()
 }
 
-/// Granularity of waits for a time of the wall clock.
+/// Returns the granularity of waits for a time of the wall clock.
 fn until(deadline: Option<Nanos>) -> Option<Nanos> {
     deadline.map(|at| at.saturating_sub(wall()))
 }
@@ -227,7 +227,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Message for an invalid command line.
+    /// Returns the message for an invalid command line.
     fn refusal(words: &str) -> String {
         match Cli::try_parse_from(words.split_whitespace()).map(|cli| cli.command) {
             Err(error) => error.to_string(),

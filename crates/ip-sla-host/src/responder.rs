@@ -43,7 +43,7 @@ impl Responder {
         Ok(sockets)
     }
 
-    /// A responder that has nothing open yet; see [`configure`](Self::configure).
+    /// Returns a responder that has nothing open yet; see [`configure`](Self::configure).
     pub fn new() -> Self {
         Self { protocol: ip_sla::Responder::default(), sockets: Sockets::new(), silent_until: 0, untold: 0 }
     }
@@ -66,17 +66,17 @@ impl Responder {
         Family::ALL.iter().any(|family| self.sockets.contains_key(&(port, *family)))
     }
 
-    /// Ports of the sockets, each with its version of IP.
+    /// Returns the ports of the sockets, each with its version of IP.
     pub fn ports(&self) -> impl Iterator<Item = (u16, Family)> + '_ {
         self.sockets.keys().copied()
     }
 
-    /// Descriptors of the sockets.
+    /// Returns the descriptors of the sockets.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.sockets.values().map(AsRawFd::as_raw_fd)
     }
 
-    /// Time at which the next port is to be closed.
+    /// Returns the time at which the next port is to be closed.
     pub fn deadline(&self) -> Option<Nanos> {
         self.protocol.deadline()
     }
@@ -155,7 +155,7 @@ impl Responder {
         Some(if untold == 0 { error.to_string() } else { format!("{error} (after {untold} unreported errors)") })
     }
 
-    /// Counters of the protocol.
+    /// Returns the counters of the protocol.
     pub fn protocol(&self) -> &ip_sla::Responder {
         &self.protocol
     }

@@ -39,12 +39,12 @@ impl Sender {
         Self { prober, outlets: BTreeMap::new(), sends: Vec::new(), errors: BTreeMap::new() }
     }
 
-    /// Descriptors of the sockets.
+    /// Returns the descriptors of the sockets.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.outlets.values().map(|outlet| outlet.socket.as_raw_fd())
     }
 
-    /// Time at which [`step`](Self::step) next has work to do.
+    /// Returns the time at which [`step`](Self::step) next has work to do.
     pub fn deadline(&self) -> Option<Nanos> {
         self.prober.deadline()
     }

@@ -52,7 +52,7 @@ impl Kind {
         matches!(self, Kind::UdpEcho | Kind::UdpJitter)
     }
 
-    /// Least, default and greatest request data size in bytes; ICMP jitter has none.
+    /// Returns the least, default and greatest request data size in bytes; ICMP jitter has none.
     pub fn sizes(self) -> Option<(u16, u16, u16)> {
         match self {
             Kind::IcmpEcho => Some((28, 28, 16384)),
@@ -140,7 +140,7 @@ fn five_thousand() -> u32 {
 }
 
 impl OperationConfig {
-    /// Packets of a run.
+    /// Returns the number of packets of a run.
     pub fn count(&self) -> u32 {
         if self.kind.is_jitter() {
             self.packets
@@ -149,7 +149,7 @@ impl OperationConfig {
         }
     }
 
-    /// Bytes of request data.
+    /// Returns the number of bytes of request data.
     pub fn size(&self) -> u16 {
         self.request_data_size.or(self.kind.sizes().map(|s| s.1)).unwrap_or(0)
     }

@@ -39,7 +39,7 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Milliseconds in a day: ICMP timestamps count from midnight UT (RFC 792).
 pub const DAY_MS: i64 = 86_400_000;
 
-/// Whole milliseconds since midnight UT, as an ICMP timestamp has them.
+/// Returns whole milliseconds since midnight UT, as an ICMP timestamp has them.
 pub fn since_midnight(time: Nanos) -> u32 {
     let stamp = (time / MILLI % DAY_MS as u64) as u32;
     if mistaken!(TimestampRounded) {

@@ -131,7 +131,7 @@ impl Operation {
         self.expired.filter(|_| seconds > 0).map(|at| at + u64::from(seconds) * SECOND)
     }
 
-    /// Time at which [`poll`](Self::poll) next has work to do.
+    /// Returns the time at which [`poll`](Self::poll) next has work to do.
     pub fn deadline(&self) -> Option<Nanos> {
         let span = self.span.map(|s| if self.started { s.end.unwrap_or(u64::MAX) } else { s.start });
         let run = self.started.then_some(self.next_run);

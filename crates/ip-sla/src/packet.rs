@@ -31,7 +31,7 @@ pub const CONTROL_LENGTH: usize = 16;
 const CONTROL_MAGIC: u32 = 0x514c_5341;
 const FILL: [u8; 2] = [0xab, 0xcd];
 
-/// The Internet checksum (RFC 1071).
+/// Returns the Internet checksum (RFC 1071).
 pub fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in bytes.chunks(2) {
@@ -62,13 +62,13 @@ fn finish_icmp(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// An ICMP echo request with `size` bytes of request data.
+/// Returns an ICMP echo request with `size` bytes of request data.
 pub fn echo(identifier: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
     finish_icmp(echo_message(icmp::ECHO, identifier, sequence, now, size))
 }
 
-/// An ICMPv6 echo request with `size` bytes of request data. Its checksum, which is over addresses too, is left to the
-/// kernel, as every raw socket of ICMPv6 does (RFC 3542).
+/// Returns an ICMPv6 echo request with `size` bytes of request data. Its checksum, which is over addresses too, is left
+/// to the kernel, as every raw socket of ICMPv6 does (RFC 3542).
 pub fn echo_v6(identifier: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
     echo_message(icmp::ECHO_V6, identifier, sequence, now, size)
 }
@@ -82,7 +82,7 @@ fn echo_message(kind: u8, identifier: u16, sequence: u16, now: Nanos, size: u16)
     bytes
 }
 
-/// An ICMP timestamp request.
+/// Returns an ICMP timestamp request.
 pub fn timestamp(identifier: u16, sequence: u16, now: Nanos) -> Vec<u8> {
     let mut bytes = vec![icmp::TIMESTAMP, 0, 0, 0];
     bytes.extend(identifier.to_be_bytes());
@@ -124,7 +124,7 @@ pub struct Reply {
     pub received: Option<u16>,
 }
 
-/// Identifier and content of an ICMP reply. `None` for anything else.
+/// Returns the identifier and content of an ICMP reply. `None` for anything else.
 pub fn icmp_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
     if bytes.len() < icmp::HEADER || bytes[1] != 0 || checksum(bytes) != 0 {
         return None;
@@ -146,15 +146,15 @@ pub fn icmpv6_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
     Some((be16(bytes, 4), Reply { sequence: be16(bytes, 6), remote: None, received: None }))
 }
 
-/// A UDP echo packet of `size` bytes: two of sequence number, then filling.
+/// Returns a UDP echo packet of `size` bytes: two of sequence number, then filling.
 pub fn udp_echo(sequence: u16, size: u16) -> Vec<u8> {
     let mut bytes = sequence.to_be_bytes().to_vec();
     fill(&mut bytes, usize::from(size));
     bytes
 }
 
-/// A UDP jitter packet of `size` bytes: burst, turnaround in ms, send and receive stamp, sequence number, packets
-/// received; then filling.
+/// Returns a UDP jitter packet of `size` bytes: burst, turnaround in ms, send and receive stamp, sequence number,
+/// packets received; then filling.
 pub fn udp_jitter(burst: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
     let mut bytes = burst.to_be_bytes().to_vec();
     bytes.extend([0; 2]);
@@ -166,7 +166,7 @@ pub fn udp_jitter(burst: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
     bytes
 }
 
-/// Burst and sequence number of a UDP jitter packet.
+/// Returns the burst and sequence number of a UDP jitter packet.
 pub fn udp_jitter_numbers(bytes: &[u8]) -> Option<(u16, u16)> {
     (bytes.len() >= JITTER_HEADER).then(|| (be16(bytes, 0), be16(bytes, 12)))
 }
@@ -187,13 +187,13 @@ pub fn udp_jitter_answer(bytes: &mut [u8], received: Nanos, sent: Nanos, count: 
     bytes[14..16].copy_from_slice(&count.to_be_bytes());
 }
 
-/// Content of the reply to a UDP echo packet.
+/// Returns the content of the reply to a UDP echo packet.
 pub fn udp_echo_reply(bytes: &[u8]) -> Option<Reply> {
     (bytes.len() >= 2).then(|| Reply { sequence: be16(bytes, 0), remote: None, received: None })
 }
 
-/// Content of the reply to a UDP jitter packet. One that came back unstamped (from a plain echo service) has no remote
-/// stamps.
+/// Returns the content of the reply to a UDP jitter packet. One that came back unstamped (from a plain echo service)
+/// has no remote stamps.
 pub fn udp_jitter_reply(bytes: &[u8]) -> Option<Reply> {
     let (_, sequence) = udp_jitter_numbers(bytes)?;
     let count = be16(bytes, 14);
@@ -216,7 +216,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Bytes of the message: magic, reply flag, type, identifier, port, two of padding, duration.
+    /// Returns the bytes of the message: magic, reply flag, type, identifier, port, two of padding, duration.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = CONTROL_MAGIC.to_be_bytes().to_vec();
         bytes.extend([u8::from(self.reply), u8::from(self.jitter)]);

@@ -50,7 +50,7 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// A prober without operations; identifiers start at `base`.
+    /// Returns a prober without operations; identifiers start at `base`.
     pub fn new(base: u16) -> Self {
         Self { base, ..Self::default() }
     }
@@ -92,7 +92,7 @@ impl Prober {
         identifier
     }
 
-    /// Source port of an operation; any if none.
+    /// Returns the source port of an operation; any if none.
     pub fn source_port(&self, operation: u32) -> Option<u16> {
         self.operations.get(&operation).and_then(|found| found.config.source_port)
     }
@@ -102,7 +102,7 @@ impl Prober {
         self.operations.is_empty()
     }
 
-    /// Time at which [`poll`](Self::poll) next has work to do.
+    /// Returns the time at which [`poll`](Self::poll) next has work to do.
     pub fn deadline(&self) -> Option<Nanos> {
         self.operations.values().filter_map(Operation::deadline).min()
     }

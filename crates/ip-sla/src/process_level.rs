@@ -34,7 +34,7 @@ impl ProcessLevel {
         self.each.is_some()
     }
 
-    /// Nanoseconds spent on packets since the configuration.
+    /// Returns the nanoseconds spent on packets since the configuration.
     pub fn busy_ns(&self) -> u64 {
         self.handled * self.each.unwrap_or(0)
     }

@@ -122,12 +122,12 @@ impl Responder {
         }
     }
 
-    /// Ports on which to listen now.
+    /// Returns the ports on which to listen now.
     pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.ports.keys().copied()
     }
 
-    /// Time at which the next port is to be closed.
+    /// Returns the time at which the next port is to be closed.
     pub fn deadline(&self) -> Option<Nanos> {
         self.ports.values().filter_map(|p| p.until).min()
     }
@@ -159,7 +159,7 @@ impl Responder {
         Ok(Control { reply: true, ..message }.bytes())
     }
 
-    /// A control message to answer.
+    /// Returns a control message to answer.
     fn read(&self, from: (IpAddr, u16), bytes: &[u8]) -> Result<Control, Refusal> {
         // A message from another responder's control port requests nothing.
         let message = Control::read(bytes)
@@ -224,7 +224,7 @@ impl Responder {
         true
     }
 
-    /// State of a sender; with too many senders, the one silent for longest is dropped.
+    /// Returns the state of a sender; with too many senders, the one silent for longest is dropped.
     fn sender(&mut self, from: (IpAddr, u16), port: u16) -> &mut Sender {
         let key = (from.0, from.1, port);
         if self.senders.len() >= SENDERS && !self.senders.contains_key(&key) {
@@ -235,7 +235,7 @@ impl Responder {
         self.senders.entry(key).or_default()
     }
 
-    /// The latest senders of control messages with when, newest first.
+    /// Returns the latest senders of control messages with when, newest first.
     pub fn recent(&self) -> &[(IpAddr, Nanos)] {
         &self.recent
     }

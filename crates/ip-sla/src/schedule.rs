@@ -15,7 +15,7 @@ pub struct Span {
 }
 
 impl Schedule {
-    /// The first span of a schedule that took effect at `entered`. `None` while it is pending.
+    /// Returns the first span of a schedule that took effect at `entered`. `None` while it is pending.
     pub fn first(&self, entered: Nanos) -> Option<Span> {
         let start = match self.start {
             Start::Now => entered,
@@ -26,14 +26,14 @@ impl Schedule {
         Some(Span { start, end: self.life_s.map(|life| start + u64::from(life) * SECOND) })
     }
 
-    /// The span after `span`: a day later when the schedule recurs.
+    /// Returns the span after `span`: a day later when the schedule recurs.
     pub fn next(&self, span: Span) -> Option<Span> {
         let later = Span { start: span.start + DAY, end: span.end.map(|end| end + DAY) };
         self.recurring.then_some(later)
     }
 }
 
-/// The next moment, from `now` on, at this time of day (and date).
+/// Returns the next moment, from `now` on, at this time of day (and date).
 fn next_time(at: TimeOfDay, now: Nanos) -> Nanos {
     let of_day = (u64::from(at.hour) * 3600 + u64::from(at.minute) * 60 + u64::from(at.second)) * SECOND;
     let today = now / DAY;
@@ -53,7 +53,7 @@ fn next_time(at: TimeOfDay, now: Nanos) -> Nanos {
     days * DAY + of_day
 }
 
-/// Days since 1970-01-01 of a date in the proleptic Gregorian calendar.
+/// Returns the days since 1970-01-01 of a date in the proleptic Gregorian calendar.
 fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
     let leap = |y: i64| (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
     let before =
@@ -62,7 +62,7 @@ fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
     before(year) + MONTHS[usize::from(month) - 1] + i64::from(month > 2 && leap(year)) + i64::from(day) - 1
 }
 
-/// Year of a day since 1970-01-01, and its first day.
+/// Returns the year of a day since 1970-01-01, and its first day.
 fn civil(days: i64) -> (i64, i64) {
     let mut year = 1970 + days / 366;
     while days_from_civil(year + 1, 1, 1) <= days {

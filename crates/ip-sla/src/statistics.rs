@@ -34,7 +34,7 @@ impl Summary {
         self.sum2 = self.sum2.saturating_add(other.sum2);
     }
 
-    /// The mean, truncated, as IOS divides.
+    /// Returns the mean, truncated, as IOS divides.
     pub fn average(&self) -> u64 {
         self.sum.checked_div(self.count).unwrap_or(0)
     }
@@ -350,7 +350,7 @@ pub struct Hour {
 }
 
 impl Hour {
-    /// An empty one.
+    /// Returns an empty one.
     pub fn new(start_ns: Nanos, buckets: u8) -> Self {
         Self {
             start_ns,

@@ -115,7 +115,7 @@ pub fn make(name: &str) -> bool {
     found.is_some()
 }
 
-/// Names of the mistakes whose switches the process has executed: no other mistake can affect the run.
+/// Returns the names of the mistakes whose switches the process has executed: no other mistake can affect the run.
 pub fn reached() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().zip(&REACHED).filter(|(_, reached)| reached.load(Relaxed)).map(|((_, name, _), _)| *name)
 }

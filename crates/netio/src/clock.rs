@@ -1,11 +1,11 @@
 //! The system's clocks in nanoseconds.
 
-/// Monotonic time.
+/// Returns the monotonic time.
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Wall-clock time since 1970, with which the kernel stamps packets too.
+/// Returns the wall-clock time since 1970, with which the kernel stamps packets too.
 pub fn wall() -> u64 {
     read(libc::CLOCK_REALTIME)
 }

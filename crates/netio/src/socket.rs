@@ -24,7 +24,7 @@ impl Family {
     /// Both of them.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// Address family of an address.
+    /// Returns the address family of an address.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
@@ -66,7 +66,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The version of IP.
+    /// Returns the version of IP.
     pub fn family(self) -> Family {
         match self {
             Self::Icmp { target } => Family::of(target),
@@ -159,12 +159,12 @@ impl Socket {
         Ok(Self { socket, family, port, buffer: vec![0; LONGEST] })
     }
 
-    /// The version of IP.
+    /// Returns the version of IP.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// The local port of a UDP socket.
+    /// Returns the local port of a UDP socket.
     pub fn udp_port(&self) -> Option<u16> {
         self.port
     }
@@ -302,7 +302,7 @@ impl Socket {
     }
 }
 
-/// The control message by which a packet leaves from an address.
+/// Returns the control message by which a packet leaves from an address.
 fn source(own: IpAddr) -> Vec<u8> {
     fn message<T>(level: libc::c_int, kind: libc::c_int, data: &T) -> Vec<u8> {
         let length = std::mem::size_of::<T>() as libc::c_uint;
@@ -336,7 +336,7 @@ fn source(own: IpAddr) -> Vec<u8> {
     }
 }
 
-/// Address and port; none if the kernel wrote none.
+/// Returns the address and port; none if the kernel wrote none.
 fn peer(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
     let at = &raw const *storage;
     match i32::from(storage.ss_family) {
@@ -371,7 +371,7 @@ pub(crate) fn set(
     Ok(())
 }
 
-/// A stamp as one number.
+/// Returns a stamp as one number.
 ///
 /// # Safety
 /// A whole `timespec` must be readable there.

@@ -58,7 +58,7 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Limits the data in the kernel that a connection has not sent yet: a socket with more is not writable.
+/// Returns the limits the data in the kernel that a connection has not sent yet: a socket with more is not writable.
 ///
 /// # Errors
 /// The socket is not a TCP socket.

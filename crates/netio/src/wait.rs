@@ -66,8 +66,8 @@ impl<T: Copy> Waiter<T> {
         }
     }
 
-    /// Tokens of the descriptors that the last wait found ready, and whether the descriptor is broken or its other end
-    /// gone.
+    /// Returns the tokens of the descriptors that the last wait found ready, and whether the descriptor is broken or
+    /// its other end gone.
     pub fn ready(&self) -> impl Iterator<Item = (T, bool)> + '_ {
         const BROKEN: libc::c_short = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
         let found = self.descriptors.iter().map(|d| d.revents).zip(&self.tokens);

@@ -64,7 +64,7 @@ pub struct Engine<P> {
 }
 
 impl<P> Engine<P> {
-    /// An engine with the given wiring, not yet configured.
+    /// Returns an engine with the given wiring, not yet configured.
     ///
     /// # Errors
     /// The path and reason when a link has no rate or there are too many ports.
@@ -100,17 +100,17 @@ impl<P> Engine<P> {
         Ok(engine)
     }
 
-    /// The ports, in the order of their numbers.
+    /// Returns the ports, in the order of their numbers.
     pub fn ports(&self) -> impl Iterator<Item = (PortId, &str)> {
         self.names.iter().map(|(name, id)| (*id, name.as_str()))
     }
 
-    /// The port of that IOS name.
+    /// Returns the port of that IOS name.
     pub fn port(&self, name: &str) -> Option<PortId> {
         self.names.get(name).copied()
     }
 
-    /// Framing of a port's link: the argument of [`crate::frame::descriptor::parse`].
+    /// Returns the framing of a port's link: the argument of [`crate::frame::descriptor::parse`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -196,7 +196,7 @@ impl<P> Engine<P> {
         numbers
     }
 
-    /// The configuration in force.
+    /// Returns the configuration in force.
     pub fn config(&self) -> Option<&RouterConfig> {
         self.config.as_ref()
     }
@@ -308,15 +308,15 @@ impl<P> Engine<P> {
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
     }
 
-    /// The part of [`next_deadline`](Engine::next_deadline) that concerns the way out: when a frame that the engine
-    /// holds for a link may next leave, as far as is known.
+    /// Returns the part of [`next_deadline`](Engine::next_deadline) that concerns the way out: when a frame that the
+    /// engine holds for a link may next leave, as far as is known.
     pub fn next_departure(&self) -> Option<Time> {
         let next = self.out_due.least_key();
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
     }
 
-    /// Counters as of `now`, of all interfaces or of `interface` only. Packets that leave by `now` are saved for the
-    /// next poll.
+    /// Returns the counters as of `now`, of all interfaces or of `interface` only. Packets that leave by `now` are
+    /// saved for the next poll.
     ///
     /// Of the packets that wait first in conversations identification and time to live are reported as 0; see
     /// [`counters_with`](Engine::counters_with).
@@ -324,7 +324,7 @@ impl<P> Engine<P> {
         self.counters_with(now, interface, &|_| HeaderRest::default())
     }
 
-    /// The same counters, with the headers of waiting packets from `rest`.
+    /// Returns the same counters, with the headers of waiting packets from `rest`.
     pub fn counters_with(&mut self, now: Time, interface: Option<PortId>, rest: &dyn Fn(&P) -> HeaderRest) -> Counters {
         self.advance(now);
         for asic in 0..self.shared.pools.len() {
@@ -346,9 +346,9 @@ impl<P> Engine<P> {
         }
     }
 
-    /// A router's port takes a packet in as if its last bit had come from the link at `now`: filters, marks and polices
-    /// it, and counts that in its policies and access lists, not in its link. Why it may not pass. For those who ask
-    /// about one packet; others [`receive`](Engine::receive) it. A switch's port only lets it pass.
+    /// Returns a router's port takes a packet in as if its last bit had come from the link at `now`: filters, marks and
+    /// polices it, and counts that in its policies and access lists, not in its link. Why it may not pass. For those
+    /// who ask about one packet; others [`receive`](Engine::receive) it. A switch's port only lets it pass.
     ///
     /// # Panics
     /// If there is no such port.
@@ -367,8 +367,8 @@ impl<P> Engine<P> {
         self.note_out(index);
     }
 
-    /// Tokens at `now` in the buckets of a router port's input policy ([`Side::Inside`]) or output policy, by class, a
-    /// parent before its children.
+    /// Returns the tokens at `now` in the buckets of a router port's input policy ([`Side::Inside`]) or output policy,
+    /// by class, a parent before its children.
     ///
     /// # Panics
     /// If there is no such port.
@@ -376,8 +376,8 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].buckets(now, side)
     }
 
-    /// The time that a frame takes from its last bit on the wire of a port to its departure on [`Side::Wire`]; `None`
-    /// where it varies.
+    /// Returns the time that a frame takes from its last bit on the wire of a port to its departure on [`Side::Wire`];
+    /// `None` where it varies.
     ///
     /// # Panics
     /// If there is no such port.
@@ -399,13 +399,13 @@ impl<P> Engine<P> {
         }
     }
 
-    /// The configured policy-maps with every default filled in.
+    /// Returns the configured policy-maps with every default filled in.
     pub fn resolve(&self) -> Resolved {
         self.resolved.clone()
     }
 
-    /// Fate of the frames of one direction of a port ([`Side::Inside`]: those given to `receive`). [`Engine::clear`]
-    /// does not change these counters.
+    /// Returns the fate of the frames of one direction of a port ([`Side::Inside`]: those given to `receive`).
+    /// [`Engine::clear`] does not change these counters.
     ///
     /// # Panics
     /// If there is no such port.
@@ -437,7 +437,7 @@ mod tests {
 
     const SECOND: Time = Time(1_000_000_000);
 
-    /// A switch of two ports: the first with an input policy, the second with frames that wait.
+    /// Returns a switch of two ports: the first with an input policy, the second with frames that wait.
     fn switch() -> Engine<u64> {
         let class = PolicyClass { trust: Some(Trust::Dscp), ..PolicyClass::new("class-default") };
         let config = config(defaults())

@@ -30,29 +30,29 @@ pub enum ConfigErrorKind {
 }
 
 impl ConfigError {
-    /// The value at `path` is impossible.
+    /// Returns the value at `path` is impossible.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError { kind: ConfigErrorKind::Impossible, path: path.into(), message: message.into() }
     }
 
-    /// The same of another kind.
+    /// Returns the same of another kind.
     #[must_use]
     pub fn of_kind(self, kind: ConfigErrorKind) -> ConfigError {
         ConfigError { kind, ..self }
     }
 
-    /// A text that is not of the configuration's shape.
+    /// Returns a text that is not of the configuration's shape.
     #[cfg(feature = "serde")]
     pub(crate) fn shape(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::Shape)
     }
 
-    /// A number that is out of its range.
+    /// Returns a number that is out of its range.
     pub(crate) fn out_of_range(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::OutOfRange)
     }
 
-    /// A name that refers to nothing.
+    /// Returns a name that refers to nothing.
     pub(crate) fn unknown(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::Unknown)
     }
@@ -62,7 +62,7 @@ impl ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::TooMuch)
     }
 
-    /// The same error of a part of the configuration that is at `path`.
+    /// Returns the same error of a part of the configuration that is at `path`.
     pub(crate) fn under(&self, path: &str) -> ConfigError {
         ConfigError { path: format!("{path}.{}", self.path), ..self.clone() }
     }

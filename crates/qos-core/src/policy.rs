@@ -25,13 +25,13 @@ use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::scheduler::{Node, Scheduler};
 use crate::time::Time;
 
-/// Displayed values of a stream of packets.
+/// Returns the displayed values of a stream of packets.
 fn colour(stream: &mut LoadAverage, now: Time, load_interval_s: u32) -> ColourCounters {
     let (rate_bps, _) = stream.rates(now, load_interval_s);
     ColourCounters { packets: stream.count.packets, bytes: stream.count.bytes, rate_bps }
 }
 
-/// True if the packets that match each statement of a class differ from those that match the class.
+/// Returns whether the packets that match each statement of a class differ from those that match the class.
 fn distinguishes_colours(matcher: &Matcher) -> bool {
     matcher.combine == MatchMode::Any && matcher.criteria.len() != 1
 }
@@ -145,12 +145,12 @@ impl Policy {
         Policy { plan, sole, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
     }
 
-    /// Number of a class's conversation in classic weighted fair queueing, if it has one.
+    /// Returns the number of a class's conversation in classic weighted fair queueing, if it has one.
     pub fn conversation(&self, class: usize) -> Option<u32> {
         self.plan.classes.get(class)?.conversation
     }
 
-    /// The input policy of a port.
+    /// Returns the input policy of a port.
     pub fn input(plan: &PortPlan, now: Time) -> Option<Policy> {
         let policy = plan.input.clone()?;
         Some(Policy::new(policy, now, plan.load_interval_s, plan.police_in_drop_rate))
@@ -256,7 +256,7 @@ impl Policy {
         verdict
     }
 
-    /// The first class that matches, and the statement that did.
+    /// Returns the first class that matches, and the statement that did.
     fn classify(&self, descriptor: &Descriptor, lists: &mut [AccessList], parent: Option<usize>) -> (usize, usize) {
         let child = parent.and_then(|parent| {
             Some((self.plan.classes[parent].child.as_ref()?, self.children.get(parent).and_then(Option::as_ref)))
@@ -305,7 +305,7 @@ impl Policy {
         conditional.colour(now, bytes) == Colour::Conform || mistaken!(PriorityUnlimited)
     }
 
-    /// Levels of the token buckets of each class at `now`.
+    /// Returns the levels of the token buckets of each class at `now`.
     pub fn buckets(&self, now: Time) -> Vec<ClassBuckets> {
         let of_class = |class: usize| {
             let mut path: Vec<_> = self.line(class).map(|class| self.plan.classes[class].name.clone()).collect();
@@ -320,7 +320,7 @@ impl Policy {
         (0..self.states.len()).map(of_class).collect()
     }
 
-    /// The class and those around it.
+    /// Returns the class and those around it.
     fn line(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(class), |class| self.plan.classes[*class].parent)
     }
@@ -396,8 +396,8 @@ impl Policy {
         }
     }
 
-    /// Counters of the policy; `scheduler` has the queues of the classes (none for an input policy), `in_ring` the
-    /// classes of the packets in the transmit ring.
+    /// Returns the counters of the policy; `scheduler` has the queues of the classes (none for an input policy),
+    /// `in_ring` the classes of the packets in the transmit ring.
     pub fn counters<P>(
         &mut self,
         now: Time,
@@ -409,7 +409,8 @@ impl Policy {
         self.level(now, self.plan.top.clone(), (scheduler, &sent))
     }
 
-    /// Counters of a policy-map, with the queues of its classes and their packets in the transmit ring, by class.
+    /// Returns the counters of a policy-map, with the queues of its classes and their packets in the transmit ring, by
+    /// class.
     fn level<P>(&mut self, now: Time, level: LevelPlan, below: (Option<&Scheduler<P>>, &[u64])) -> PolicyCounters {
         let (scheduler, _) = below;
         let queues = level.priority_queues.iter();

@@ -55,7 +55,7 @@ macro_rules! each {
 }
 
 impl<P> Port<P> {
-    /// The port of a plan at the end of a link.
+    /// Returns the port of a plan at the end of a link.
     fn new(link: (Inbound<P>, Outbound<P>), plan: &PortPlan, seed: u64, now: Time) -> Port<P> {
         match &plan.kind {
             KindPlan::Router(router) => Port::Router(Box::new(RouterPort::new(link, (plan, router), seed, now))),
@@ -65,16 +65,16 @@ impl<P> Port<P> {
 }
 
 impl<P> NamedPort<P> {
-    /// A port of that number, which runs `plan`. `seed` is that of flow hashes.
+    /// Returns a port of that number, which runs `plan`. `seed` is that of flow hashes.
     pub fn new(id: PortId, name: &str, config: &PortConfig, plan: PortPlan, seed: u64, now: Time) -> NamedPort<P> {
         let link = (Inbound::new(id, &plan, config, now), Outbound::new(id, &plan, config, now));
         let port = Port::new(link, &plan, seed, now);
         NamedPort { name: name.to_owned(), config: config.clone(), plan, seed, port }
     }
 
-    /// The port with another plan. Before its first configuration a port is a router's; a switch's then restarts at
-    /// the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan if it is
-    /// given a router's: [`crate::Engine::configure`] refuses such a configuration.
+    /// Returns the port with another plan. Before its first configuration a port is a router's; a switch's then
+    /// restarts at the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan
+    /// if it is given a router's: [`crate::Engine::configure`] refuses such a configuration.
     pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
         if self.plan == plan {
             return self;
@@ -172,12 +172,12 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// The least time that the link takes to here, as far as this end does it.
+    /// Returns the least time that the link takes to here, as far as this end does it.
     pub fn least_delay(&self) -> Duration {
         each!(&self.port, port => port.ingress.inbound.least_delay())
     }
 
-    /// Time at which the ingress next has work to do.
+    /// Returns the time at which the ingress next has work to do.
     #[inline]
     pub fn in_due(&self) -> Option<Time> {
         each!(&self.port, port => port.ingress.inbound.deadline())
@@ -209,7 +209,8 @@ impl<P> NamedPort<P> {
         each!(&mut self.port, port => port.clear(now));
     }
 
-    /// A router's port decides on a packet as if its last bit had come from the link at `now`: why it may not pass.
+    /// Returns a router's port decides on a packet as if its last bit had come from the link at `now`: why it may not
+    /// pass.
     pub fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
         if !self.plan.enabled {
             return Some(DropReason::Disabled);
@@ -220,7 +221,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// Levels of the token buckets of a router port's policy.
+    /// Returns the levels of the token buckets of a router port's policy.
     pub fn buckets(&self, now: Time, side: Side) -> Vec<ClassBuckets> {
         match (&self.port, side) {
             (Port::Router(port), Side::Inside) => port.ingress.buckets(now),
@@ -229,7 +230,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// Delay of the link from here, as far as this end simulates it; none if it varies.
+    /// Returns the delay of the link from here, as far as this end simulates it; none if it varies.
     pub fn delay_out(&self) -> Option<Duration> {
         each!(&self.port, port => port.egress.outbound.delay())
     }
@@ -242,7 +243,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// The port of a switch.
+    /// Returns the port of a switch.
     #[cfg(test)]
     pub fn catalyst(&mut self) -> &mut CatalystPort<P> {
         match &mut self.port {
@@ -275,7 +276,7 @@ pub(crate) fn audit_memory<P>(ports: &[NamedPort<P>], pools: &[BufferPool]) -> R
     Ok(())
 }
 
-/// The key of a deadline among others.
+/// Returns the key of a deadline among others.
 #[inline]
 pub(crate) fn due_key(deadline: Option<Time>) -> u64 {
     deadline.map_or(WinnerTree::<u64>::NONE, |time| time.0)

@@ -19,7 +19,7 @@ pub struct Duration(pub u64);
 pub struct Rate(pub u64);
 
 impl Time {
-    /// The time since `earlier`, zero when `earlier` is in fact later.
+    /// Returns the time since `earlier`, zero when `earlier` is in fact later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -29,24 +29,24 @@ impl Duration {
     /// No time.
     pub const ZERO: Duration = Duration(0);
 
-    /// Whole milliseconds as a duration.
+    /// Returns whole milliseconds as a duration.
     pub const fn from_millis(ms: u64) -> Duration {
         Duration(ms * 1_000_000)
     }
 
-    /// Whole microseconds as a duration.
+    /// Returns whole microseconds as a duration.
     pub const fn from_micros(us: u64) -> Duration {
         Duration(us * 1_000)
     }
 
-    /// Whole seconds as a duration.
+    /// Returns whole seconds as a duration.
     pub const fn from_secs(s: u64) -> Duration {
         Duration(s * NANOS_PER_SECOND)
     }
 }
 
 impl Rate {
-    /// The time that `bytes` take at this rate, rounded up to a whole nanosecond.
+    /// Returns the time that `bytes` take at this rate, rounded up to a whole nanosecond.
     ///
     /// A rate of zero takes for ever: the longest duration.
     pub fn time_for_bytes(self, bytes: u64) -> Duration {

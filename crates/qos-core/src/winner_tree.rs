@@ -36,7 +36,7 @@ impl<K: Key> WinnerTree<K> {
     /// The key of an index that does not take part.
     pub const NONE: K = K::NONE;
 
-    /// Tree of this many keys, none of which takes part.
+    /// Returns the tree of this many keys, none of which takes part.
     pub fn new(size: usize) -> WinnerTree<K> {
         let size = size.next_power_of_two();
         let mut nodes = vec![Entry { key: K::NONE, index: 0 }; 2 * size];
@@ -80,20 +80,20 @@ impl<K: Key> WinnerTree<K> {
         self.root = winner;
     }
 
-    /// Least key; [`NONE`](Self::NONE) without competitors.
+    /// Returns the least key; [`NONE`](Self::NONE) without competitors.
     #[inline]
     pub fn least_key(&self) -> K {
         self.root.key
     }
 
-    /// The index of the least key, if any takes part.
+    /// Returns the index of the least key, if any takes part.
     #[inline]
     pub fn least(&self) -> Option<usize> {
         let Entry { key, index } = self.root;
         (key != K::NONE).then_some(index as usize)
     }
 
-    /// The key of an index.
+    /// Returns the key of an index.
     #[inline]
     pub fn key(&self, index: usize) -> K {
         self.nodes[index + self.nodes.len() / 2].key

@@ -62,7 +62,7 @@ impl<'a> Capture<'a> {
         Ok(Capture { input, form, given: 0 })
     }
 
-    /// Names of the interfaces that the file describes; empty if it names none.
+    /// Returns the names of the interfaces that the file describes; empty if it names none.
     pub fn interfaces(&self) -> &[String] {
         match &self.form {
             Form::Pcap(_) => &[],

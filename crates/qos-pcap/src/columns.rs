@@ -70,7 +70,7 @@ impl Columns {
         Columns { behind_wanted: behind, ..Columns::default() }
     }
 
-    /// Number of packets.
+    /// Returns the number of packets.
     pub fn len(&self) -> usize {
         self.time_ns.len()
     }

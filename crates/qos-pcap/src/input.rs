@@ -38,12 +38,12 @@ impl<'a> Input<'a> {
         Input { source, buffer: Vec::new(), start: 0, passed: 0, ended, failure }
     }
 
-    /// Number of passed bytes.
+    /// Returns the number of passed bytes.
     pub fn offset(&self) -> u64 {
         self.passed
     }
 
-    /// Reason for the end of the bytes, unless it is the end of the source.
+    /// Returns the reason for the end of the bytes, unless it is the end of the source.
     pub fn failure(&self) -> Option<String> {
         self.failure.as_ref().map(|error| format!("cannot be read to its end: {error}"))
     }

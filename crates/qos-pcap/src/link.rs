@@ -50,13 +50,14 @@ impl Link {
         }
     }
 
-    /// The index of the interface that a cooked capture of all interfaces names in its frames; none in other forms.
+    /// Returns the index of the interface that a cooked capture of all interfaces names in its frames; none in other
+    /// forms.
     pub(crate) fn interface(self, frame: &[u8]) -> Option<u32> {
         let index = frame.get(4..8)?.first_chunk().copied()?;
         (self == Link::Cooked2).then(|| u32::from_be_bytes(index))
     }
 
-    /// EtherType and offset of a frame's payload; none if it is truncated before.
+    /// Returns the EtherType and offset of a frame's payload; none if it is truncated before.
     pub(crate) fn network(self, frame: &[u8]) -> Option<(u16, usize)> {
         match self {
             Link::Ethernet => {
@@ -90,7 +91,7 @@ impl Link {
     }
 }
 
-/// EtherType of a PPP protocol; 0 if it is not IP.
+/// Returns the EtherType of a PPP protocol; 0 if it is not IP.
 fn of_ppp(protocol: u16) -> u16 {
     match protocol {
         0x0021 => ethertype::IPV4,

@@ -173,7 +173,7 @@ fn facts(
     }
 }
 
-/// Payload bytes and TCP sequence number of a segment of `total` bytes, with known or unknown ports.
+/// Returns the payload bytes and TCP sequence number of a segment of `total` bytes, with known or unknown ports.
 fn payload(segment: &[u8], total: usize, directly: Option<u8>, ports: bool) -> (i32, i64) {
     let less = |header: usize| i32::try_from(total as i64 - header as i64).unwrap_or(i32::MAX);
     match directly {

@@ -100,7 +100,7 @@ impl Pcapng {
         }
     }
 
-    /// The packet of a block; none if its link type is unknown and its interface does not matter.
+    /// Returns the packet of a block; none if its link type is unknown and its interface does not matter.
     fn packet(&self, block: &[u8], kind: u32, at: u64) -> Result<Option<Record>, String> {
         let order = self.order;
         if block.len() < PACKET + TAIL {

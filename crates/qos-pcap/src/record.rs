@@ -61,7 +61,7 @@ impl Order {
     }
 }
 
-/// Nanoseconds of a stamp in units of `ticks` per second, with an offset in seconds; none beyond 64 bits.
+/// Returns the nanoseconds of a stamp in units of `ticks` per second, with an offset in seconds; none beyond 64 bits.
 pub fn nanoseconds(stamp: u64, ticks: u64, later_s: i64) -> Option<i64> {
     let fraction = u128::from(stamp % ticks) * u128::from(SECOND) / u128::from(ticks);
     let seconds = i64::try_from(stamp / ticks).ok()?.checked_add(later_s)?;

@@ -131,7 +131,7 @@ mod tests {
         frame
     }
 
-    /// Ports 0 and 1 in VLAN 10, 2 in VLAN 20, 3 routed, 4 and 5 trunks with native VLAN 1 and 10.
+    /// Returns the ports 0 and 1 in VLAN 10, 2 in VLAN 20, 3 routed, 4 and 5 trunks with native VLAN 1 and 10.
     fn bridge() -> Bridge {
         let access = |vlan| Some(SwitchportConfig { mode: SwitchportMode::Access, vlan });
         let trunk = |vlan| Some(SwitchportConfig { mode: SwitchportMode::Trunk, vlan });

@@ -100,7 +100,7 @@ impl Connection {
         self.step(answer, refuse).map(|interest| self.interest = interest).is_some()
     }
 
-    /// Events that the connection waits for.
+    /// Returns the events that the connection waits for.
     pub fn interest(&self) -> Interest {
         self.interest
     }
@@ -211,7 +211,8 @@ impl Control {
         }
     }
 
-    /// Time from which further connections are accepted: not after `now` if they already are, none if there is no room.
+    /// Returns the time from which further connections are accepted: not after `now` if they already are, none if there
+    /// is no room.
     pub fn accepts_from(&self) -> Option<Time> {
         (self.connections.len() < CONNECTIONS).then_some(self.rests_until)
     }

@@ -216,7 +216,7 @@ fn open_lab(lab: &LabConfig, clock: Clock, options: &Options) -> Result<Vec<Grou
     Ok(groups.collect())
 }
 
-/// The links in memory between these routers. Ports are numbered in the order of their names.
+/// Returns the links in memory between these routers. Ports are numbered in the order of their names.
 fn links(lab: &LabConfig, part: &[&str]) -> Links {
     let ports = |router: &str| lab.routers[router].wiring.ports.keys();
     let place = |end: &lab::MemoryLinkEnd| {
@@ -233,7 +233,7 @@ fn links(lab: &LabConfig, part: &[&str]) -> Links {
     links
 }
 
-/// The network namespace of that path.
+/// Returns the network namespace of that path.
 fn namespace(path: Option<&Path>) -> Result<Namespace, DaemonError> {
     let Some(path) = path else { return Ok(Namespace::None) };
     let opened = File::open(path);

@@ -27,7 +27,7 @@ impl Clock {
         Self { base: offset, wall: offset }
     }
 
-    /// Duration of the reading, wall clock minus monotonic time, monotonic time.
+    /// Returns the duration of the reading, wall clock minus monotonic time, monotonic time.
     fn reading() -> (u64, u64, u64) {
         let before = monotonic();
         let wall = wall();
@@ -36,12 +36,12 @@ impl Clock {
         (width, wall.saturating_sub(before + width / 2), after)
     }
 
-    /// Event time now.
+    /// Returns the event time now.
     pub fn now(&self) -> Time {
         Time(monotonic() + self.base)
     }
 
-    /// Event time now; follows the wall clock for the conversion of stamps.
+    /// Returns the event time now; follows the wall clock for the conversion of stamps.
     pub fn tick(&mut self) -> Time {
         let (width, offset, now) = Self::reading();
         if width < READING_NS {
@@ -50,9 +50,9 @@ impl Clock {
         Time(now + self.base)
     }
 
-    /// Event time of a wall-clock stamp, at most the present, because a stamp from before a step backwards would lie in
-    /// the future. `read` is the time of the last reading of the clock; a frame may have arrived later if this thread
-    /// was stopped.
+    /// Returns the event time of a wall-clock stamp, at most the present, because a stamp from before a step backwards
+    /// would lie in the future. `read` is the time of the last reading of the clock; a frame may have arrived later if
+    /// this thread was stopped.
     pub fn event(&self, stamp: u64, read: Time) -> Time {
         let event = Time((stamp + self.base).saturating_sub(self.wall));
         if event <= read {

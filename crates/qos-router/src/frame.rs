@@ -49,9 +49,9 @@ pub struct TransitKeys {
 }
 
 impl TransitKeys {
-    /// The key of the IP packet in `frame`, made of fields that forwarding and marking leave alone: IPv4 identification
-    /// or IPv6 flow label, addresses, protocol and the first bytes above the IP header. `None` for anything but a whole
-    /// IP packet.
+    /// Returns the key of the IP packet in `frame`, made of fields that forwarding and marking leave alone: IPv4
+    /// identification or IPv6 flow label, addresses, protocol and the first bytes above the IP header. `None` for
+    /// anything but a whole IP packet.
     pub fn key(&self, frame: &[u8]) -> Option<u64> {
         let mut fields = [0u8; 40 + KEY_PAYLOAD];
         let payload = match ip(frame)? {
@@ -87,7 +87,7 @@ pub struct Fragment {
 }
 
 impl TransitKeys {
-    /// The fragment of an IPv4 packet in `frame`. `None` for anything else.
+    /// Returns the fragment of an IPv4 packet in `frame`. `None` for anything else.
     pub fn fragment(&self, frame: &[u8]) -> Option<Fragment> {
         let found = Layout::of(frame).filter(|found| found.ethertype == ethertype::IPV4)?;
         let header = Ipv4::of(frame.get(found.network..)?)?;
@@ -120,8 +120,8 @@ pub enum Probe<'a> {
     },
 }
 
-/// The ICMP echo or timestamp message or the UDP packet in `frame`. `None` for anything else and for fragments after
-/// the first, of IPv6 for any fragment.
+/// Returns the ICMP echo or timestamp message or the UDP packet in `frame`. `None` for anything else and for fragments
+/// after the first, of IPv6 for any fragment.
 pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
     let (source, destination, protocol, payload) = match ip(frame)? {
         Ip::V4 { header, payload } if !header.later_fragment() => {
@@ -175,7 +175,7 @@ pub fn complete_checksum(frame: &mut [u8]) -> bool {
     true
 }
 
-/// The Internet checksum of these bytes (RFC 1071).
+/// Returns the Internet checksum of these bytes (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in bytes.chunks(2) {
@@ -213,7 +213,7 @@ fn checksum_field(protocol: u8, payload: &[u8]) -> Option<usize> {
     (payload.len() >= header).then_some(field)
 }
 
-/// Start and end of `part`, a sub-slice of `whole`, in it.
+/// Returns the start and end of `part`, a sub-slice of `whole`, in it.
 fn offset(whole: &[u8], part: &[u8]) -> (usize, usize) {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     (start, start + part.len())
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An Ethernet frame with an IPv4 UDP packet.
+    /// Returns an Ethernet frame with an IPv4 UDP packet.
     fn udp(id: u16, ttl: u8, tos: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0u8; 12];
         frame.extend([0x08, 0x00]);
@@ -305,7 +305,7 @@ mod tests {
         assert!(!stamp_reply(&mut udp(7, 64, 0, b"payload of some length"), 0, 0));
     }
 
-    /// An Ethernet frame with an IPv6 packet.
+    /// Returns an Ethernet frame with an IPv6 packet.
     fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0u8; 12];
         frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);

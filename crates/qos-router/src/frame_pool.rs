@@ -31,12 +31,12 @@ impl FramePool {
         Frame { buffer, length: bytes.len() as u16 }
     }
 
-    /// A frame's bytes.
+    /// Returns a frame's bytes.
     pub fn get(&self, frame: &Frame) -> &[u8] {
         &self.buffers[frame.buffer as usize][..usize::from(frame.length)]
     }
 
-    /// A frame's bytes, to be changed.
+    /// Returns a frame's bytes, to be changed.
     pub fn get_mut(&mut self, frame: &Frame) -> &mut [u8] {
         &mut self.buffers[frame.buffer as usize][..usize::from(frame.length)]
     }

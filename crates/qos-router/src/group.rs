@@ -47,13 +47,13 @@ fn key(due: Option<Time>) -> u64 {
     due.map_or(NEVER, |due| due.0)
 }
 
-/// Message of a panic.
+/// Returns the message of a panic.
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".to_owned())
 }
 
-/// Two of them, to be changed together.
+/// Returns two of them, to be changed together.
 fn two(members: &mut [Member], one: usize, other: usize) -> (&mut Member, &mut Member) {
     if one < other {
         let (low, high) = members.split_at_mut(other);
@@ -85,12 +85,12 @@ impl Group {
         group
     }
 
-    /// Event time now.
+    /// Returns the event time now.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// The routers that run.
+    /// Returns the routers that run.
     pub fn running(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.runs())
     }
@@ -100,12 +100,12 @@ impl Group {
         self.running().any(|member| member.service.plane.ready())
     }
 
-    /// Time of the next round, if nothing arrives before.
+    /// Returns the time of the next round, if nothing arrives before.
     pub fn deadline(&self) -> Option<Time> {
         self.running().filter_map(|member| member.service.plane.deadline()).min()
     }
 
-    /// Time of the next event that must not be late.
+    /// Returns the time of the next event that must not be late.
     pub fn departure(&self) -> Option<Time> {
         self.running().filter_map(|member| member.service.plane.departure()).min()
     }

@@ -91,7 +91,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Health of this many ports, without a departure; departures later than `budget_ns` are counted separately.
+    /// Returns the health of this many ports, without a departure; departures later than `budget_ns` are counted
+    /// separately.
     pub fn new(budget_ns: u64, ports: usize) -> Self {
         let by_port = (0..ports).map(|_| Quantiles::new(DIGITS_OF_PORT)).collect();
         Self { all: Quantiles::new(DIGITS), by_port, budget_ns, over_budget: 0, behind_ns: 0, behind_until: 0 }
@@ -122,27 +123,27 @@ impl Lateness {
         self.behind_ns = 0;
     }
 
-    /// The quantiles of all departures.
+    /// Returns the quantiles of all departures.
     pub fn quantiles(&self) -> LatenessNs {
         self.all.read()
     }
 
-    /// The quantiles of each port's departures.
+    /// Returns the quantiles of each port's departures.
     pub fn by_port(&self) -> impl Iterator<Item = LatenessNs> + '_ {
         self.by_port.iter().map(Quantiles::read)
     }
 
-    /// Departures that were later than the budget.
+    /// Returns the departures that were later than the budget.
     pub fn over_budget(&self) -> u64 {
         self.over_budget
     }
 
-    /// Time in nanoseconds during which a departure was overdue that left later than the budget.
+    /// Returns the time in nanoseconds during which a departure was overdue that left later than the budget.
     pub fn behind_ns(&self) -> u64 {
         self.behind_ns
     }
 
-    /// The budget in nanoseconds.
+    /// Returns the budget in nanoseconds.
     pub fn budget_ns(&self) -> u64 {
         self.budget_ns
     }

@@ -63,7 +63,7 @@ pub struct InTransit {
 }
 
 impl InTransit {
-    /// A table for `capacity` frames (a power of two) that forgets them after `life_ns`.
+    /// Returns a table for `capacity` frames (a power of two) that forgets them after `life_ns`.
     pub fn new(capacity: usize, life_ns: u64) -> Self {
         assert!(capacity.is_power_of_two(), "the ring is indexed by mask");
         Self {

@@ -119,7 +119,7 @@ pub fn parse(text: &str) -> Result<LabConfig, ConfigError> {
 }
 
 impl LabConfig {
-    /// The routers in parts that no link joins, each in the order of their names.
+    /// Returns the routers in parts that no link joins, each in the order of their names.
     pub fn parts(&self) -> Vec<Vec<&str>> {
         let mut part: BTreeMap<&str, usize> =
             self.routers.keys().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
@@ -141,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{json, Value};
 
-    /// Routers `R0`, `R1`, …, each with ports `A` and `B`, and links from B to the next one's A.
+    /// Returns the routers `R0`, `R1`, …, each with ports `A` and `B`, and links from B to the next one's A.
     fn chain(count: usize, links: &[usize]) -> Value {
         let port = |name: &str| {
             json!({"inside": format!("{name}.in"), "wire": name, "paced_by_peer": true,

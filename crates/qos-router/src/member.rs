@@ -16,7 +16,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// A router that begins to run.
+    /// Returns a router that begins to run.
     pub fn new(service: Service, control: Option<Control>, ended: Option<PathBuf>) -> Self {
         Self { service, control, ended }
     }

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::namespace::Namespace;
 
-/// Index of the interface `name`, or `None` if there is no such interface in this network namespace.
+/// Returns the index of the interface `name`, or `None` if there is no such interface in this network namespace.
 pub fn index(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     // SAFETY: `name` is a zero-terminated string that outlives the call.
@@ -13,7 +13,7 @@ pub fn index(name: &str) -> Option<u32> {
     (index != 0).then_some(index)
 }
 
-/// Names of the interfaces of this network namespace, in order.
+/// Returns the names of the interfaces of this network namespace, in order.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = read(&Namespace::None).unwrap_or_default().into_iter().map(|d| d.name).collect();
     names.sort();
@@ -29,7 +29,7 @@ pub struct Unsent {
     pub frames: u64,
 }
 
-/// The counter of every interface of a network namespace, from `/proc/net/dev`.
+/// Returns the counter of every interface of a network namespace, from `/proc/net/dev`.
 ///
 /// The counter of the other direction (`drop` under `Receive`) is of no use: it also counts frames that the packet
 /// socket has taken and that nobody else wants, such as those with a VLAN tag.
@@ -42,7 +42,7 @@ pub fn read(namespace: &Namespace) -> io::Result<Vec<Unsent>> {
     Ok(parse(&std::fs::read_to_string("/proc/thread-self/net/dev")?))
 }
 
-/// Lines that do not have the known form are skipped.
+/// Returns the lines that do not have the known form are skipped.
 fn parse(text: &str) -> Vec<Unsent> {
     text.lines()
         .filter_map(|line| {

@@ -33,7 +33,7 @@ struct Wire {
 }
 
 impl Wire {
-    /// The first key that does not go with the operation.
+    /// Returns the first key that does not go with the operation.
     fn unexpected(&self) -> Option<&'static str> {
         let op = self.op.as_str();
         let keys = [
@@ -91,7 +91,7 @@ impl Refusal {
         Self { code: "bad_request", message: message.into() }
     }
 
-    /// A line that is longer than the protocol allows.
+    /// Returns a line that is longer than the protocol allows.
     pub fn too_long() -> Self {
         Self::request(format!("the line is longer than {LONGEST_LINE} bytes; the connection is closed"))
     }
@@ -138,7 +138,7 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
     }
 }
 
-/// A reply line, without its newline.
+/// Returns a reply line, without its newline.
 fn reply<T: Serialize>(body: T) -> Vec<u8> {
     #[derive(Serialize)]
     struct Reply<T> {
@@ -151,7 +151,7 @@ fn reply<T: Serialize>(body: T) -> Vec<u8> {
     })
 }
 
-/// The reply line to a request that is refused, without its newline.
+/// Returns the reply line to a request that is refused, without its newline.
 pub fn refusal(refusal: &Refusal) -> Vec<u8> {
     serde_json::json!({"ok": false, "error": refusal}).to_string().into_bytes()
 }
@@ -187,7 +187,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service for the router `name`, not yet configured.
+    /// Returns a service for the router `name`, not yet configured.
     pub fn new(name: String, plane: Dataplane) -> Self {
         Self { plane, name, config: None, stopping: false, failure: None }
     }

@@ -27,12 +27,12 @@ pub const BATCH: usize = 64;
 
 const VLAN_TAG: usize = 4;
 
-/// Start of a slot in a ring.
+/// Returns the start of a slot in a ring.
 fn offset(slot: usize) -> usize {
     slot / SLOTS_PER_BLOCK * BLOCK + slot % SLOTS_PER_BLOCK * SLOT
 }
 
-/// Bytes of memory that a ring of at least `slots` frames takes.
+/// Returns the number of bytes of memory that a ring of at least `slots` frames takes.
 pub fn memory_bytes(slots: usize) -> usize {
     slots.div_ceil(SLOTS_PER_BLOCK).max(1) * BLOCK
 }
@@ -71,7 +71,7 @@ fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, 
     check(result, doing).map(drop)
 }
 
-/// A packet socket that has no interface yet. It sends past the queueing discipline.
+/// Returns a packet socket that has no interface yet. It sends past the queueing discipline.
 fn open_socket() -> io::Result<OwnedFd> {
     // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
     // SAFETY: no pointers are involved; nobody else owns the returned descriptor.
@@ -104,7 +104,7 @@ fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> io::Result<()> {
     check(bound, "binding the packet socket to the interface").map(drop)
 }
 
-/// A packet socket that sends on the interface with this index and receives nothing.
+/// Returns a packet socket that sends on the interface with this index and receives nothing.
 ///
 /// # Errors
 /// As of [`Ring::open`].
@@ -188,7 +188,7 @@ impl Ring {
         Some(result.ok_or(Malformed))
     }
 
-    /// The stamp and bytes of a slot that is ours.
+    /// Returns the stamp and bytes of a slot that is ours.
     fn inspect(&mut self, slot: usize, status: u32) -> Option<(u64, &mut [u8])> {
         // SAFETY: the status says that the slot is ours, and the kernel does not touch it until it is returned.
         let header = unsafe { self.header(slot).read() };
@@ -242,7 +242,7 @@ impl Ring {
         (error != 0).then(|| io::Error::from_raw_os_error(error))
     }
 
-    /// Frames that found the ring full, since the socket was opened.
+    /// Returns the number of frames that found the ring full, since the socket was opened.
     pub fn lost(&mut self) -> u64 {
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = std::mem::size_of_val(&stats) as libc::socklen_t;

@@ -21,14 +21,14 @@ pub struct RingSizes {
 }
 
 impl RingSizes {
-    /// Sizes for rings with room for `ring_ns` of shortest frames, on links of these rates (bits per second on the
-    /// wire).
+    /// Returns the sizes for rings with room for `ring_ns` of shortest frames, on links of these rates (bits per second
+    /// on the wire).
     pub fn new(ring_ns: u64, rates_bps: impl Iterator<Item = u64>) -> Self {
         let bytes = |rate_bps| memory_bytes(wanted(ring_ns, rate_bps) as usize) as u64;
         Self { ring_ns, wanted_bytes: rates_bps.map(bytes).sum() }
     }
 
-    /// Frames for which the ring of a link of this rate has room at least.
+    /// Returns the number of frames for which the ring of a link of this rate has room at least.
     pub fn slots(&self, rate_bps: u64) -> usize {
         let wanted = wanted(self.ring_ns, rate_bps);
         let slots = if self.wanted_bytes > TOTAL_BYTES { wanted * TOTAL_BYTES / self.wanted_bytes } else { wanted };
@@ -36,7 +36,7 @@ impl RingSizes {
     }
 }
 
-/// Frames of a ring if memory does not count.
+/// Returns the number of frames of a ring if memory does not count.
 fn wanted(ring_ns: u64, rate_bps: u64) -> u64 {
     let frames = u128::from(rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
     u64::try_from(frames).unwrap_or(u64::MAX).clamp(*SLOTS.start(), *SLOTS.end())

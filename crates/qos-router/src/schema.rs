@@ -25,37 +25,37 @@ fn text(content: &impl Serialize) -> String {
     text
 }
 
-/// Schema of the configuration.
+/// Returns the schema of the configuration.
 pub fn config() -> String {
     text(&schema_for!(DataPlaneConfig))
 }
 
-/// Schema of the reply to `counters`.
+/// Returns the schema of the reply to `counters`.
 pub fn counters() -> String {
     text(&schema_for!(CountersReply))
 }
 
-/// Schema of the reply to `resolve`, without `ok`.
+/// Returns the schema of the reply to `resolve`, without `ok`.
 pub fn resolve() -> String {
     text(&schema_for!(Resolved))
 }
 
-/// Schema of the wiring file.
+/// Returns the schema of the wiring file.
 pub fn ports() -> String {
     text(&schema_for!(PortsConfig))
 }
 
-/// Schema of the file of a lab's routers.
+/// Returns the schema of the file of a lab's routers.
 pub fn lab() -> String {
     text(&schema_for!(LabConfig))
 }
 
-/// Schema of the reply to `ip_sla`.
+/// Returns the schema of the reply to `ip_sla`.
 pub fn ip_sla() -> String {
     text(&schema_for!(ip_sla::Report))
 }
 
-/// The rules of policy-maps, for programs that decide the same.
+/// Returns the rules of policy-maps, for programs that decide the same.
 pub fn rules() -> String {
     text(&qos_core::policy_rules())
 }

@@ -43,7 +43,7 @@ impl<'a> Server<'a> {
         Self { group, signals, waiter: Waiter::default(), wakeup, gathering, stopping: false }
     }
 
-    /// Name of its thread: that of its first router.
+    /// Returns the name of its thread: that of its first router.
     pub fn name(&self) -> String {
         self.group.members.first().map_or_else(String::new, |member| member.service.name.clone())
     }
@@ -81,8 +81,8 @@ impl<'a> Server<'a> {
         });
     }
 
-    /// Time to sleep: 0 to continue at once. Waits actively for a departure that is near. Under load it sleeps here, as
-    /// long as there is nothing to look for.
+    /// Returns the time to sleep: 0 to continue at once. Waits actively for a departure that is near. Under load it
+    /// sleeps here, as long as there is nothing to look for.
     fn idle_for(&mut self) -> Option<u64> {
         let group = &self.group;
         if group.ready() {
@@ -213,7 +213,7 @@ mod tests {
         std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
     }
 
-    /// Whether the listener is among what was found.
+    /// Returns whether the listener is among what was found.
     fn listener_is_ready(server: &Server) -> bool {
         server.waiter.ready().any(|(token, _)| matches!(token, Token::Listener(_)))
     }

@@ -39,7 +39,7 @@ impl Wakeup {
         Self { least_ns, usual_ns: 0, saved_ns: SAVED_NS, counted: now }
     }
 
-    /// The lead, in nanoseconds.
+    /// Returns the lead, in nanoseconds.
     pub fn at(&mut self, now: Time) -> u64 {
         self.saved_ns = (self.saved_ns + now.since(self.counted).0 / SHARE).min(SAVED_NS);
         self.counted = self.counted.max(now);

@@ -103,7 +103,7 @@ impl Captures {
         Ok(Captures { captures, seen })
     }
 
-    /// Captures in the order in which [`Captures::record`] needs their writers.
+    /// Returns the captures in the order in which [`Captures::record`] needs their writers.
     pub fn iter(&self) -> impl Iterator<Item = &Capture> {
         self.captures.iter().map(|(capture, _)| capture)
     }
@@ -130,7 +130,7 @@ impl<W: Write> Recorders<W> {
         !self.recorders.is_empty() && !self.seen[end].is_empty()
     }
 
-    /// A packet passes an end of a link at `time`, which is not before `now`.
+    /// Returns a packet passes an end of a link at `time`, which is not before `now`.
     pub fn see(&mut self, end: usize, now: Time, time: Time, packet: Sighted<'_>, hop: Hop) -> io::Result<()> {
         for &capture in &self.seen[end] {
             if let Some(recorder) = self.recorders.get_mut(capture) {
@@ -176,8 +176,8 @@ impl<W: Write> Recorder<W> {
         Ok(Recorder { file: CaptureFile::new(into, &about)?, filter, snaplen: capture.snaplen as usize })
     }
 
-    /// A packet is seen at `time`, which is not before `now`: what a host hands to its interface is seen when it
-    /// leaves, later than it is known.
+    /// Returns a packet is seen at `time`, which is not before `now`: what a host hands to its interface is seen when
+    /// it leaves, later than it is known.
     fn see(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());
@@ -188,18 +188,18 @@ impl<W: Write> Recorder<W> {
     }
 }
 
-/// A hardware address for each end of a link: locally administered, unicast.
+/// Returns a hardware address for each end of a link: locally administered, unicast.
 fn hardware_address(end: usize) -> [u8; 6] {
     let [.., high, middle, low] = (end as u32 + 1).to_be_bytes();
     [0x02, 0x00, 0x5e, high, middle, low]
 }
 
-/// Bytes of a packet's Ethernet header.
+/// Returns the number of bytes of a packet's Ethernet header.
 fn header(packet: &Packet) -> usize {
     ETHERNET_HEADER + packet.tag.map_or(0, |_| TAG)
 }
 
-/// The first `snaplen` bytes of the frame.
+/// Returns the first `snaplen` bytes of the frame.
 fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     let made_up = |error: &dyn std::fmt::Display| io::Error::other(format!("a packet has no headers: {error}"));
     let length = packet.length();
@@ -246,7 +246,8 @@ fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result
     Ok(bytes)
 }
 
-/// The payload of a datagram: the stamp of a flood, as far as there is room, so that no two are alike; then zeros.
+/// Returns the payload of a datagram: the stamp of a flood, as far as there is room, so that no two are alike; then
+/// zeros.
 fn stamped(stream: u32, number: u64, sent: Time, payload: u32) -> Vec<u8> {
     let mut bytes = vec![0; (payload as usize).max(Stamp::LENGTH)];
     Stamp { flood: stream.into(), sequence: number, sent_ns: sent.0 }.write(&mut bytes);
@@ -261,7 +262,7 @@ enum IpHeader {
 }
 
 impl IpHeader {
-    /// The header of a packet with `above` bytes behind it.
+    /// Returns the header of a packet with `above` bytes behind it.
     fn of(packet: &Packet, hop: Hop, above: u16) -> Result<IpHeader, Box<dyn std::error::Error>> {
         let number = IpNumber(packet.protocol());
         match (hop.source, hop.destination) {
@@ -296,8 +297,8 @@ impl IpHeader {
     }
 }
 
-/// The first sequence number of an end on the wire: another one for each stream and direction, so that none is taken
-/// for relative.
+/// Returns the first sequence number of an end on the wire: another one for each stream and direction, so that none is
+/// taken for relative.
 fn first_number(stream: u32, way: Way) -> u32 {
     (stream * 2 + way as u32 + 1).wrapping_mul(0x9e37_79b1)
 }
@@ -317,7 +318,7 @@ fn tcp_header(packet: &Packet, segment: &Segment) -> TcpHeader {
     tcp
 }
 
-/// The options in the order in which Linux has them.
+/// Returns the options in the order in which Linux has them.
 fn tcp_options(packet: &Packet, segment: &Segment) -> Vec<TcpOptionElement> {
     use TcpOptionElement::{MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted};
     let mut options = Vec::new();

@@ -129,7 +129,7 @@ impl EventQueue {
         self.engines.set(station, this);
     }
 
-    /// Events that were taken out, and those of engines that have passed without being due any more.
+    /// Returns the events that were taken out, and those of engines that have passed without being due any more.
     pub fn taken(&self) -> u64 {
         let passed = self.superseded.iter().flatten().filter(|deadline| **deadline <= self.last).count();
         self.taken + passed as u64

@@ -203,7 +203,7 @@ impl Question {
         qos_core::config::from_json(text)
     }
 
-    /// The packet, as it is before a link frames it.
+    /// Returns the packet, as it is before a link frames it.
     fn descriptor(&self) -> Descriptor {
         let packet = &self.packet;
         let mut descriptor = Descriptor {

@@ -94,7 +94,7 @@ enum Schema {
     Explanation,
 }
 
-/// Description of a mistake for users, in addition to its name.
+/// Returns the description of a mistake for users, in addition to its name.
 #[cfg(not(feature = "mistakes"))]
 fn no_mistake(_name: &str) -> Result<Infallible, &'static str> {
     Err("this program has no deliberate mistakes: only a build for tests has them (`tox -e prove` makes one)")

@@ -35,7 +35,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// True if it has an address.
+    /// Returns whether it has an address.
     pub fn has(&self, address: IpAddr) -> bool {
         self.addresses.iter().any(|own| own.addr() == address)
     }
@@ -81,7 +81,7 @@ fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, Co
     Err(ConfigError::new(path, message))
 }
 
-/// The end at the other side of the link.
+/// Returns the end at the other side of the link.
 pub(crate) fn peer(end: usize) -> usize {
     end ^ 1
 }
@@ -114,7 +114,7 @@ impl Network {
         Ok((network, engines))
     }
 
-    /// The number of a node.
+    /// Returns the number of a node.
     pub fn node(&self, name: &str, path: &str) -> Result<usize, ConfigError> {
         let Some(&number) = self.numbers.get(name) else {
             let known: Vec<_> = self.numbers.keys().map(String::as_str).collect();
@@ -123,19 +123,19 @@ impl Network {
         Ok(number)
     }
 
-    /// The link's own end of an end.
+    /// Returns the link's own end of an end.
     pub fn physical(&self, end: usize) -> usize {
         self.ends[end].over.map_or(end, |(physical, _)| physical)
     }
 
-    /// The end by which a frame with that VLAN (0: without a tag) comes in at an end of a link.
+    /// Returns the end by which a frame with that VLAN (0: without a tag) comes in at an end of a link.
     pub fn entered(&self, physical: usize, vlan: u16) -> usize {
         let at =
             |end: &&usize| self.ends[**end].over.is_some_and(|(on, tag)| on == physical && tag.unwrap_or(0) == vlan);
         self.nodes[self.ends[physical].node].ends.iter().find(at).copied().unwrap_or(physical)
     }
 
-    /// The end at an interface of a node.
+    /// Returns the end at an interface of a node.
     pub fn interface(&self, node: usize, interface: &str) -> Option<usize> {
         self.nodes[node].ends.iter().copied().find(|end| self.ends[*end].interface == interface)
     }
@@ -261,7 +261,7 @@ impl Network {
         Ok(())
     }
 
-    /// The place of an end in the scenario.
+    /// Returns the place of an end in the scenario.
     fn place(&self, end: usize) -> String {
         match self.ends[end].over {
             None => format!("links[{}].ends[{}]", end / 2, end % 2),
@@ -269,7 +269,7 @@ impl Network {
         }
     }
 
-    /// The node's ends of links themselves.
+    /// Returns the node's ends of links themselves.
     fn physical_ends(&self, node: usize) -> Vec<usize> {
         let ends = self.nodes[node].ends.iter().copied();
         ends.filter(|end| self.ends[*end].over.is_none()).collect()
@@ -338,7 +338,7 @@ impl Network {
         self.ports[engine][usize::from(port.0)] = end;
     }
 
-    /// An error in the wiring of a router's port as one in the scenario's link.
+    /// Returns an error in the wiring of a router's port as one in the scenario's link.
     fn locate(&self, node: usize, error: ConfigError) -> ConfigError {
         let rest = error.path.strip_prefix("ports.");
         let found = rest.and_then(|rest| {

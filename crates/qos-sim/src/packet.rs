@@ -34,7 +34,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The other way.
+    /// Returns the other way.
     pub fn back(self) -> Way {
         match self {
             Way::Forward => Way::Backward,
@@ -79,7 +79,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// IP protocol.
+    /// Returns the IP protocol.
     pub fn protocol(&self) -> u8 {
         match &self.content {
             Content::Udp { .. } => protocol::UDP,
@@ -88,7 +88,7 @@ impl Packet {
         }
     }
 
-    /// Bytes of the IP packet.
+    /// Returns the number of bytes of the IP packet.
     pub fn length(&self) -> u32 {
         ip_header(self.ipv6)
             + match &self.content {
@@ -100,7 +100,7 @@ impl Packet {
     }
 }
 
-/// Bytes of an IP header.
+/// Returns the number of bytes of an IP header.
 pub(crate) fn ip_header(ipv6: bool) -> u32 {
     if ipv6 {
         IPV6_HEADER
@@ -133,7 +133,7 @@ impl Pool {
         }
     }
 
-    /// A packet that carries a message.
+    /// Returns a packet that carries a message.
     pub fn put_message(&mut self, packet: Packet, bytes: Vec<u8>) -> PacketId {
         let id = self.put(packet);
         let at = id as usize;
@@ -144,7 +144,7 @@ impl Pool {
         id
     }
 
-    /// The message of a packet that carries one.
+    /// Returns the message of a packet that carries one.
     pub fn message(&self, id: PacketId) -> &[u8] {
         self.messages.get(id as usize).map_or(&[], Vec::as_slice)
     }
@@ -162,13 +162,13 @@ impl Pool {
         self.free.push(id);
     }
 
-    /// Packets under way.
+    /// Returns the number of packets under way.
     pub fn live(&self) -> usize {
         self.packets.len() - self.free.len()
     }
 }
 
-/// The description of a message between two addresses.
+/// Returns the description of a message between two addresses.
 pub(crate) fn describe_message(
     packet: &Packet,
     message: &[u8],
@@ -195,7 +195,7 @@ pub(crate) fn describe_message(
     descriptor.framed(framing)
 }
 
-/// Common properties of all packets of a stream in one direction.
+/// Returns the common properties of all packets of a stream in one direction.
 pub(crate) fn descriptor(protocol: u8, source: (IpAddr, u16), destination: (IpAddr, u16)) -> Descriptor {
     let mut descriptor = Descriptor {
         network: if source.0.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 },
@@ -210,7 +210,7 @@ pub(crate) fn descriptor(protocol: u8, source: (IpAddr, u16), destination: (IpAd
     descriptor
 }
 
-/// The description of one packet, from that of its stream.
+/// Returns the description of one packet, from that of its stream.
 #[inline]
 pub(crate) fn describe(stream: &Descriptor, packet: &Packet, framing: Framing) -> Descriptor {
     let established = matches!(&packet.content, Content::Tcp { segment, .. } if segment.has_ack);

@@ -89,7 +89,7 @@ fn check_node(node: &NodeConfig, links: &[Link], path: &str) -> Result<(), Confi
     Ok(())
 }
 
-/// Bytes of the IP packets of an operation.
+/// Returns the number of bytes of the IP packets of an operation.
 fn packet_length(operation: &OperationConfig) -> u32 {
     let size = u32::from(operation.size());
     ip_header(operation.target.is_ipv6())

@@ -35,7 +35,7 @@ pub struct Report<R = BTreeMap<String, RouterReport>> {
 }
 
 impl Report<()> {
-    /// The result with the routers' reports.
+    /// Returns the result with the routers' reports.
     pub fn with_routers<R>(self, routers: R) -> Report<R> {
         let Report { format, program, version, virtual_ns, events, flows, hosts, routers: (), probes, packets } = self;
         Report { format, program, version, virtual_ns, events, flows, hosts, routers, probes, packets }

@@ -40,8 +40,8 @@ struct Texts<F> {
 }
 
 impl<F: Read + Write + Seek> SampleStore<F> {
-    /// An empty store. `open` opens its file as soon as there are more than `most_in_memory` bytes of text; `pretty` is
-    /// for a result over several lines.
+    /// Returns an empty store. `open` opens its file as soon as there are more than `most_in_memory` bytes of text;
+    /// `pretty` is for a result over several lines.
     pub fn new(pretty: bool, most_in_memory: usize, open: impl Fn() -> io::Result<F> + 'static) -> SampleStore<F> {
         let texts = Texts { open: Box::new(open), file: None, written: 0, recent: Vec::new(), most_in_memory };
         SampleStore { texts: RefCell::new(texts), pretty, routers: BTreeMap::new() }

@@ -178,7 +178,7 @@ pub struct LinkEnd {
 }
 
 impl LinkEnd {
-    /// Addresses, each with the name of its field.
+    /// Returns the addresses, each with the name of its field.
     pub fn addresses(&self) -> impl Iterator<Item = (&'static str, IpNet)> {
         let ipv4 = self.address.map(|address| ("address", IpNet::V4(address)));
         ipv4.into_iter().chain(self.ipv6_address.map(|address| ("ipv6_address", IpNet::V6(address))))

@@ -10,22 +10,22 @@ fn text(schema: &Schema) -> String {
     text
 }
 
-/// Schema of the scenario.
+/// Returns the schema of the scenario.
 pub fn scenario() -> String {
     text(&schema_for!(Scenario))
 }
 
-/// Schema of the result.
+/// Returns the schema of the result.
 pub fn result() -> String {
     text(&schema_for!(Report))
 }
 
-/// Schema of a question about a packet.
+/// Returns the schema of a question about a packet.
 pub fn question() -> String {
     text(&schema_for!(Question))
 }
 
-/// Schema of the answer to it.
+/// Returns the schema of the answer to it.
 pub fn explanation() -> String {
     text(&schema_for!(Explanation))
 }

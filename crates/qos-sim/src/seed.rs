@@ -14,7 +14,7 @@ impl Seed {
         Seed(0xcbf2_9ce4_8422_2325).bytes(&seed.to_le_bytes())
     }
 
-    /// The seed of the part with that name.
+    /// Returns the seed of the part with that name.
     #[must_use]
     pub fn with(self, name: &str) -> Seed {
         // The length first, so that ("a", "bc") is not ("ab", "c").

@@ -56,8 +56,8 @@ impl Simulation {
         Ok(Simulation { world, captures })
     }
 
-    /// The captures that the scenario asks for, in the order in which [`run`](Simulation::run) wants somewhere to write
-    /// them.
+    /// Returns the captures that the scenario asks for, in the order in which [`run`](Simulation::run) wants somewhere
+    /// to write them.
     pub fn captures(&self) -> impl Iterator<Item = &Capture> {
         self.captures.iter()
     }

@@ -51,8 +51,8 @@ impl BufferPool {
         }
     }
 
-    /// Cells that are not reserved. None when the reservations exceed the memory: then a reserved cell may be missing
-    /// too (inferred).
+    /// Returns the number of cells that are not reserved. None when the reservations exceed the memory: then a reserved
+    /// cell may be missing too (inferred).
     fn common(&self) -> u32 {
         BufferPool::CELLS.saturating_sub(self.reserved)
     }
@@ -61,7 +61,7 @@ impl BufferPool {
         self.common().saturating_sub(self.held_common)
     }
 
-    /// Cells that a queue with these limits would take for a frame of `cells`, if they are free.
+    /// Returns the cells that a queue with these limits would take for a frame of `cells`, if they are free.
     pub fn offer(&self, held: QueueBuffers, limits: &QueueLimits, cells: u32) -> Option<QueueBuffers> {
         let reserved = cells.min(limits.reserved.saturating_sub(held.reserved));
         let common = cells - reserved;
@@ -99,12 +99,12 @@ impl BufferPool {
         self.releases.set(port, release.map_or(WinnerTree::NONE, |time| time.0));
     }
 
-    /// A port that gives cells back by `now`.
+    /// Returns a port that gives cells back by `now`.
     pub fn release_due(&self, now: Time) -> Option<usize> {
         self.releases.least().filter(|_| self.releases.least_key() <= now.0)
     }
 
-    /// All ASICs together.
+    /// Returns all ASICs together.
     pub fn counters(pools: &[BufferPool]) -> SwitchCounters {
         let sum = |cells: fn(&BufferPool) -> u32| pools.iter().map(cells).sum();
         SwitchCounters {

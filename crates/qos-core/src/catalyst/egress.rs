@@ -85,13 +85,13 @@ pub(crate) struct Egress<P> {
     counts: EgressCounts,
 }
 
-/// Cells that a frame takes.
+/// Returns the number of cells that a frame takes.
 pub(crate) fn cells(descriptor: &Descriptor) -> u32 {
     (descriptor.line_len - GAP).div_ceil(CELL_BYTES)
 }
 
 impl<P> Egress<P> {
-    /// An egress without waiting frames.
+    /// Returns an egress without waiting frames.
     pub fn new(mut outbound: Outbound<P>, port: &PortPlan, plan: &EgressPlan) -> Egress<P> {
         let mut pace = Serialiser::new(plan.operational_rate(), outbound.settled);
         pace.take(outbound.link.start(outbound.settled), 0);
@@ -158,8 +158,8 @@ impl<P> Egress<P> {
         self.busy = 0;
     }
 
-    /// A frame is to leave by this port: settles what comes before it. Where the memory lacks cells for it, gives the
-    /// moment up to which other ports should be settled first.
+    /// Returns a frame is to leave by this port: settles what comes before it. Where the memory lacks cells for it,
+    /// gives the moment up to which other ports should be settled first.
     pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, pool: &mut BufferPool) -> Option<Time> {
         let (_, now) = self.outbound.arrive(arrival, descriptor.counted_len);
         self.run(now, pool);
@@ -209,7 +209,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// The label of a frame. One that the switch itself sends has none and counts by its code point (inferred).
+    /// Returns the label of a frame. One that the switch itself sends has none and counts by its code point (inferred).
     fn label(&self, descriptor: &Descriptor) -> Label {
         descriptor.label.unwrap_or(Label { dscp: descriptor.dscp, ..Label::default() })
     }
@@ -281,7 +281,7 @@ impl<P> Egress<P> {
         self.outbound.start((now, end), arrival, descriptor, payload);
     }
 
-    /// Time at which cells are next returned.
+    /// Returns the time at which cells are next returned.
     pub fn next_release(&self) -> Option<Time> {
         match self.passing {
             Some(passing) => Some(passing.end),
@@ -324,7 +324,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Counters of the port in both directions.
+    /// Returns the counters of the port in both directions.
     pub fn port_counters(&self, ingress: &IngressCounts) -> SwitchPortCounters {
         SwitchPortCounters {
             dscp_in: ingress.dscp.to_vec(),

@@ -202,12 +202,12 @@ impl Labeller {
 }
 
 impl IngressPlan {
-    /// Label of a frame that is classified by its class of service.
+    /// Returns the label of a frame that is classified by its class of service.
     fn by_cos(&self, cos: u8) -> Label {
         Label { dscp: self.cos_dscp[usize::from(cos)], cos: Some(cos), marked_down: None }
     }
 
-    /// The label of a frame of which something is trusted. `cos` is the tag's class of service, or the port's.
+    /// Returns the label of a frame of which something is trusted. `cos` is the tag's class of service, or the port's.
     fn trusted(&self, trust: Trust, descriptor: &Descriptor, cos: u8) -> Label {
         match trust {
             Trust::Cos => self.by_cos(cos),

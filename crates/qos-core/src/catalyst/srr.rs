@@ -80,7 +80,7 @@ impl Srr {
         self.eligible[queue].start(Time(0))
     }
 
-    /// Start of the next frame on a port that is free at `free`.
+    /// Returns the start of the next frame on a port that is free at `free`.
     pub fn next(&self, free: Time, busy: Busy) -> Option<Time> {
         let mut earliest = None;
         for queue in (0..QUEUES).filter(|queue| busy & (1 << queue) != 0) {
@@ -93,7 +93,7 @@ impl Srr {
         earliest
     }
 
-    /// Queue of the frame that starts at `now`.
+    /// Returns the queue of the frame that starts at `now`.
     pub fn pick(&self, now: Time, busy: Busy) -> Option<usize> {
         if self.priority && busy & 1 != 0 {
             return Some(0);
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(srr.pick(at(150), 0b1111), Some(2), "shared queues come after shaped ones");
     }
 
-    /// Number of times each queue is served, for frames of one length.
+    /// Returns the number of times each queue is served, for frames of one length.
     fn served(srr: &mut Srr, busy: Busy, frames: usize) -> ([usize; QUEUES], Vec<usize>) {
         let order: Vec<_> = (0..frames)
             .map(|_| {

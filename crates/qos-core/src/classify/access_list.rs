@@ -107,8 +107,8 @@ impl AccessList {
         }
     }
 
-    /// Whether an interface that the list filters lets a packet pass; counts its hit. A list without entries lets all
-    /// pass (Cisco, "ip access-group": one that does not exist), and any list packets of the other family.
+    /// Returns whether an interface that the list filters lets a packet pass; counts its hit. A list without entries
+    /// lets all pass (Cisco, "ip access-group": one that does not exist), and any list packets of the other family.
     pub fn is_permitted_by(&mut self, descriptor: &Descriptor) -> bool {
         let network = if self.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 };
         if self.entries.is_empty() || descriptor.network != network {
@@ -123,12 +123,12 @@ impl AccessList {
         }
     }
 
-    /// True if its entries are about IPv6.
+    /// Returns whether its entries are about IPv6.
     pub fn is_ipv6(&self) -> bool {
         matches!(self.addresses, Addresses::Ipv6(_))
     }
 
-    /// The first entry that matches; packets of the other family match none.
+    /// Returns the first entry that matches; packets of the other family match none.
     fn first(&self, descriptor: &Descriptor) -> Option<usize> {
         match (&self.addresses, descriptor.network, descriptor.source, descriptor.destination) {
             (Addresses::Ipv4(wanted), Network::Ipv4, IpAddr::V4(source), IpAddr::V4(destination)) => {

@@ -50,7 +50,7 @@ const FIELDS: [Field; 9] = [
 ];
 
 impl Field {
-    /// Value of the packet's field; none if it has no such field.
+    /// Returns the value of the packet's field; none if it has no such field.
     fn of(self, descriptor: &Descriptor) -> Option<u32> {
         let address = |address: IpAddr| match address {
             IpAddr::V4(_) if descriptor.network != Network::Ipv4 => None,
@@ -69,7 +69,7 @@ impl Field {
         }
     }
 
-    /// Whether an access list may match a later fragment, which lacks the field, where it asks for a value.
+    /// Returns whether an access list may match a later fragment, which lacks the field, where it asks for a value.
     fn is_missing_in_fragments(self) -> bool {
         matches!(self, Field::SourcePort | Field::DestinationPort)
     }
@@ -94,8 +94,8 @@ fn bits(set: u64) -> BTreeSet<u32> {
     (0..64).filter(|bit| (set >> bit) & 1 == 1).collect()
 }
 
-/// An address as a value of its field: one of IPv6 folded to 32 bits, so that classes which ask for others may be tried
-/// in vain.
+/// Returns an address as a value of its field: one of IPv6 folded to 32 bits, so that classes which ask for others may
+/// be tried in vain.
 fn folded(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => u32::from(address),
@@ -160,7 +160,7 @@ fn statement_values(field: Field, statement: &Statement, lists: &[AccessList]) -
     }
 }
 
-/// True if trying a statement may count hits.
+/// Returns whether trying a statement may count hits.
 fn counts(statement: &Statement) -> bool {
     match &statement.test {
         Test::AccessGroup(_) => true,
@@ -251,7 +251,7 @@ impl ClassIndex {
         ClassIndex { field, by_value: ByValue::of(by_value), others, most }
     }
 
-    /// The positions of the classes to try, in order; none to try all.
+    /// Returns the positions of the classes to try, in order; none to try all.
     #[inline]
     pub fn candidates(&self, descriptor: &Descriptor) -> Option<Candidates<'_>> {
         if descriptor.later_fragment && self.field.is_missing_in_fragments() {

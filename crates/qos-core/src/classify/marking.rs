@@ -28,7 +28,7 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
     applies
 }
 
-/// The value that a map gives a packet, as it came to the class.
+/// Returns the value that a map gives a packet, as it came to the class.
 pub(crate) fn mapped(came: &Descriptor, map: &MapAction) -> Option<u16> {
     let is_ip = !matches!(map.source, ThresholdField::Dscp | ThresholdField::Precedence) || came.is_ip();
     map.values.get(field::value(map.source, came)).copied().flatten().filter(|_| is_ip)

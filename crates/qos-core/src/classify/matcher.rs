@@ -7,7 +7,7 @@ use crate::plan::classes::{Matcher, Statement, Test};
 use crate::wire::ip::protocol;
 
 impl Matcher {
-    /// The matcher of `class-default`.
+    /// Returns the matcher of `class-default`.
     pub fn any() -> Matcher {
         Matcher { combine: MatchMode::Any, criteria: vec![Statement { negate: false, test: Test::Any }] }
     }

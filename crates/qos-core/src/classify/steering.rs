@@ -6,7 +6,7 @@ use crate::frame::descriptor::{Descriptor, Network};
 use crate::plan::interface_queueing::{Steering, Wanted};
 
 impl Steering {
-    /// The node of the queue.
+    /// Returns the node of the queue.
     pub fn leaf(&self, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
         let found = self.rules.iter().find(|(wanted, _)| wanted.is(descriptor, lists));
         found.map_or(self.other, |(_, leaf)| *leaf)

@@ -10,13 +10,13 @@ use crate::config::policy::{
 use crate::error::ConfigError;
 use crate::plan::shape::AccountPlan;
 
-/// Overhead accounting of a class, if configured.
+/// Returns the overhead accounting of a class, if configured.
 pub(crate) fn of(class: &PolicyClass, properties: &Properties) -> Result<Option<AccountPlan>, ConfigError> {
     class.account.as_ref().map(|account| plan(account, properties.greatest_account_offset)).transpose()
 }
 
-/// Bytes that IOS counts for each encapsulation in `account`: table 10-1 of the Cisco 10000's QoS guide. It uses the
-/// LLC/SNAP header of bridged packets for routed ones, and counts no protocol field of PPP after LLC.
+/// Returns the bytes that IOS counts for each encapsulation in `account`: table 10-1 of the Cisco 10000's QoS guide. It
+/// uses the LLC/SNAP header of bridged packets for routed ones, and counts no protocol field of PPP after LLC.
 pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, ConfigError> {
     const AAL5_MUX: i32 = 8;
     const AAL5_SNAP: i32 = 18;

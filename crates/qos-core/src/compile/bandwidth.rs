@@ -19,7 +19,7 @@ fn kbps_of(percent: u64, base_bps: Option<u64>) -> Option<u64> {
     base_bps.map(|base| u64::try_from(u128::from(base) * u128::from(percent) / 100_000).unwrap_or(u64::MAX))
 }
 
-/// Bandwidth of a class; `kbps` is null if it depends on an unknown base.
+/// Returns the bandwidth of a class; `kbps` is null if it depends on an unknown base.
 pub(crate) fn bandwidth(
     config: BandwidthConfig,
     base_bps: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) fn bandwidth(
     })
 }
 
-/// A priority class's values; those that depend on a base that is not known here are null.
+/// Returns a priority class's values; those that depend on a base that is not known here are null.
 pub(crate) fn priority(
     config: PriorityConfig,
     base_bps: Option<u64>,
@@ -82,8 +82,8 @@ pub(crate) fn priority(
     Ok(ResolvedPriority { unit: config.unit, kbps, percent, burst_bytes, level })
 }
 
-/// Random early detection of a class, with the generation's defaults. `rate_bps` is what milliseconds are of; without
-/// it thresholds in them have no rows.
+/// Returns the random early detection of a class, with the generation's defaults. `rate_bps` is what milliseconds are
+/// of; without it thresholds in them have no rows.
 pub(crate) fn random_detect(
     class: &PolicyClass,
     properties: &Properties,
@@ -123,7 +123,7 @@ pub(crate) fn random_detect(
     Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, shown, rows }))
 }
 
-/// Thresholds of a value without explicit ones; in a queue of that `limit` they follow from it.
+/// Returns the thresholds of a value without explicit ones; in a queue of that `limit` they follow from it.
 fn default_row(
     basis: RandomDetectBasis,
     value: u8,
@@ -144,7 +144,7 @@ fn default_row(
     ResolvedRandomDetectRow { value, min, max, denominator: defaults::RANDOM_DETECT_DENOMINATOR }
 }
 
-/// Configured minimum and maximum threshold, in packets or bytes.
+/// Returns the configured minimum and maximum threshold, in packets or bytes.
 fn thresholds(
     given: &RandomDetectThreshold,
     depth: Depth,

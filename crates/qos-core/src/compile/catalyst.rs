@@ -183,7 +183,7 @@ pub(crate) fn check_aggregates(config: &RouterConfig) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// Cells of a queue-set.
+/// Returns the cells of a queue-set.
 pub(crate) fn limits(set: &QueueSetConfig) -> [QueueLimits; QUEUES] {
     std::array::from_fn(|queue| {
         let allocated = PORT_CELLS * set.buffers[queue] / 100;
@@ -197,8 +197,8 @@ pub(crate) fn limits(set: &QueueSetConfig) -> [QueueLimits; QUEUES] {
     })
 }
 
-/// Cells that each ASIC reserves for the queues of its ports. The engine does not know ports without a cable; they are
-/// assumed to be in queue-set 1.
+/// Returns the cells that each ASIC reserves for the queues of its ports. The engine does not know ports without a
+/// cable; they are assumed to be in queue-set 1.
 pub(crate) fn reserved<'a>(switch: &SwitchConfig, wired: impl Iterator<Item = &'a EgressPlan>) -> Vec<u32> {
     let of = |limits: &[QueueLimits]| limits.iter().map(|each| each.reserved).sum::<u32>();
     let unwired = if switch.qos { of(&limits(&switch.queue_sets[0])) } else { 0 };
@@ -213,7 +213,7 @@ pub(crate) fn reserved<'a>(switch: &SwitchConfig, wired: impl Iterator<Item = &'
     asics.into_iter().map(|(ports, reserved)| reserved + ASIC_PORTS.saturating_sub(ports) * unwired).collect()
 }
 
-/// The ASIC of a port: by the last number of its name, from 1.
+/// Returns the ASIC of a port: by the last number of its name, from 1.
 pub(crate) fn asic(name: &str) -> usize {
     let number: u32 = name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or(1);
     (number.saturating_sub(1) / ASIC_PORTS) as usize
@@ -235,8 +235,8 @@ fn same(value: u8) -> u8 {
     value
 }
 
-/// The plan of a port of a switch, and its input policy (with what a switch does elsewhere taken out). `interface` is
-/// null for a port that is not configured.
+/// Returns the plan of a port of a switch, and its input policy (with what a switch does elsewhere taken out).
+/// `interface` is null for a port that is not configured.
 pub(crate) fn port(
     name: &str,
     port: &PortConfig,

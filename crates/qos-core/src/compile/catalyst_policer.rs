@@ -9,7 +9,7 @@ use crate::config::policy::{PoliceAction, PoliceBurst, PoliceConfig, RateSpec};
 use crate::error::ConfigError;
 use crate::plan::catalyst::PolicerPlan;
 
-/// The refusal of a value.
+/// Returns the refusal of a value.
 pub(crate) fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError::new(path, message))
 }
@@ -29,7 +29,7 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(
     ))
 }
 
-/// A class's own policer.
+/// Returns a class's own policer.
 pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError> {
     let RateSpec::Bps(rate_bps) = police.cir else {
         return wrong("police.cir", "a switch's policer has a rate in bits per second");

@@ -20,7 +20,7 @@ use crate::plan::catalyst::{ClassAction, Mark, PolicerPlan};
 use crate::plan::classes::{LevelPlan, Matcher, PolicyPlan, Statement, Test, CLASS_DEFAULT, VLAN_BASED};
 use crate::plan::tree::{ROOT, SINGLE};
 
-/// The policies of a port's VLANs as one; none if no VLAN of the port has a policy.
+/// Returns the policies of a port's VLANs as one; none if no VLAN of the port has a policy.
 pub(crate) fn attached(
     context: &Context<'_>,
     switch: &SwitchConfig,
@@ -45,7 +45,7 @@ pub(crate) fn attached(
     Ok(Some(plan))
 }
 
-/// Test for a VLAN: frames with its tag, and untagged frames in the port's own VLAN.
+/// Returns the test for a VLAN: frames with its tag, and untagged frames in the port's own VLAN.
 fn matcher(vlan: u16, switchport: &SwitchportConfig) -> Matcher {
     let tagged = (vlan, vlan);
     let ranges = if vlan == switchport.vlan { vec![(0, 0), tagged] } else { vec![tagged] };
@@ -196,7 +196,7 @@ impl<'a> Actions<'a> {
     }
 }
 
-/// Marking of a packet of a VLAN whose class, if any, neither trusts nor sets.
+/// Returns the marking of a packet of a VLAN whose class, if any, neither trusts nor sets.
 pub(crate) fn unmarked(source: Mark) -> Mark {
     if defaults::VLAN_CLASS_KEEPS_PORT_TRUST {
         source

@@ -14,12 +14,12 @@ const MAX_NESTED_CLASS_MAPS: usize = 8;
 /// Match statements of a class-map and those that it refers to, together.
 const MAX_STATEMENTS: usize = 4_096;
 
-/// A class-map, with those that it refers to.
+/// Returns a class-map, with those that it refers to.
 pub(crate) fn matcher(context: &Context<'_>, name: &str) -> Result<Matcher, ConfigError> {
     nested_matcher(context, name, 0, &mut { MAX_STATEMENTS })
 }
 
-/// A single statement at `path`.
+/// Returns a single statement at `path`.
 pub(crate) fn single(context: &Context<'_>, criterion: &Criterion, path: &str) -> Result<Statement, ConfigError> {
     statement(context, criterion, path, 0, &mut { MAX_STATEMENTS })
 }
@@ -115,7 +115,7 @@ fn one_of(context: &Context<'_>, names: &[String]) -> Test {
     Test::Nested(Matcher { combine: MatchMode::Any, criteria })
 }
 
-/// The ranges of `match vlan`.
+/// Returns the ranges of `match vlan`.
 fn vlans(ranges: &[(u16, u16)], path: &str) -> Result<Box<[(u16, u16)]>, ConfigError> {
     if ranges.is_empty() {
         return Err(ConfigError::new(format!("{path}.ranges"), "no VLAN: expected at least one"));

@@ -72,7 +72,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Queue of another class.
+    /// Returns the queue of another class.
     pub fn joining(leaf: usize) -> Place {
         Place { leaf, own: None, bandwidth: None, priority: None, conversation: None }
     }
@@ -87,13 +87,13 @@ struct Shares {
     other: Rank,
 }
 
-/// Flow queues of a classic interface with that policy.
+/// Returns the flow queues of a classic interface with that policy.
 pub(crate) fn classic_flow_queues(classes: &[PathClass], bandwidth_kbps: u64) -> u32 {
     let fair = classes.iter().find_map(|(_, class)| class.fair_queue?.queues);
     fair.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps))
 }
 
-/// The queues of a policy-map that queues.
+/// Returns the queues of a policy-map that queues.
 pub(crate) fn place(
     context: &Context<'_>,
     nodes: &mut Vec<NodePlan>,
@@ -153,7 +153,7 @@ pub(crate) fn place(
     Ok(join(context, nodes, places, here, &shares))
 }
 
-/// A class's rank, with the bytes that its `account` counts.
+/// Returns a class's rank, with the bytes that its `account` counts.
 fn accounted(context: &Context<'_>, path: &str, class: &PolicyClass, rank: Rank) -> Result<Rank, ConfigError> {
     let account = account::of(class, context.properties).map_err(|error| error.under(path))?;
     Ok(match (rank, account) {
@@ -162,7 +162,7 @@ fn accounted(context: &Context<'_>, path: &str, class: &PolicyClass, rank: Rank)
     })
 }
 
-/// Rate of a class before excess is shared; 0 if bandwidth is a weight.
+/// Returns the rate of a class before excess is shared; 0 if bandwidth is a weight.
 fn minimum_bps(context: &Context<'_>, kbps: Option<u64>) -> u64 {
     match context.properties.sharing {
         Sharing::Excess => kbps.map_or(0, |kbps| kbps.saturating_mul(1_000)),
@@ -170,7 +170,8 @@ fn minimum_bps(context: &Context<'_>, kbps: Option<u64>) -> u64 {
     }
 }
 
-/// The queue of a class behind its shaper, one conversation of the interface's; the rank of the node with the shaper.
+/// Returns the queue of a class behind its shaper, one conversation of the interface's; the rank of the node with the
+/// shaper.
 fn released(nodes: &mut Vec<NodePlan>, rank: Rank, here: Position) -> Rank {
     let weight = match rank {
         Rank::Factor(factor) => factor,
@@ -182,7 +183,7 @@ fn released(nodes: &mut Vec<NodePlan>, rank: Rank, here: Position) -> Rank {
     Rank::Released(nodes.len() - 1)
 }
 
-/// Queue of a priority class; in bytes if its limit is in bytes or time.
+/// Returns the queue of a priority class; in bytes if its limit is in bytes or time.
 fn priority_queue(context: &Context<'_>, class: &PolicyClass, rate_bps: u64) -> Result<QueuePlan, ConfigError> {
     let separate = context.properties.class_queues == ClassQueues::Separate;
     if separate && class.queue_limit.is_some_and(|limit| limit.unit() != LimitUnit::Packets) {
@@ -192,8 +193,8 @@ fn priority_queue(context: &Context<'_>, class: &PolicyClass, rate_bps: u64) -> 
     Ok(QueuePlan::Fifo { limit })
 }
 
-/// The queue that the priority classes of a level share. The greatest limit asked for is its limit; one in bytes goes
-/// before one in packets.
+/// Returns the queue that the priority classes of a level share. The greatest limit asked for is its limit; one in
+/// bytes goes before one in packets.
 fn priority_leaf(
     nodes: &mut Vec<NodePlan>,
     leaves: &mut [Option<usize>; PRIORITY_LEVELS],
@@ -218,7 +219,7 @@ fn priority_leaf(
     leaf
 }
 
-/// The queue of a class without priority, which leaves at `rate_bps`, or the choice between those of its child.
+/// Returns the queue of a class without priority, which leaves at `rate_bps`, or the choice between those of its child.
 fn body(
     context: &Context<'_>,
     (path, class): (&str, &PolicyClass),
@@ -258,8 +259,8 @@ fn check_flow_queues(nodes: &[NodePlan], path: &str) -> Result<(), ConfigError> 
     Ok(())
 }
 
-/// Classes without a queue join class-default's. Where its child has the queues, and where it is shaped, they have one
-/// of their own next to it: a shaper holds back its own class and no other.
+/// Returns the classes without a queue join class-default's. Where its child has the queues, and where it is shaped,
+/// they have one of their own next to it: a shaper holds back its own class and no other.
 fn join(
     context: &Context<'_>,
     nodes: &mut Vec<NodePlan>,
@@ -283,7 +284,7 @@ fn join(
     places.into_iter().map(|place| place.unwrap_or(Place::joining(shared))).collect()
 }
 
-/// Results for the classes of a policy-map.
+/// Returns the results for the classes of a policy-map.
 fn shares(
     context: &Context<'_>,
     classes: &[PathClass],
@@ -313,7 +314,7 @@ fn sum(kbps: impl Iterator<Item = Option<u64>>) -> u64 {
     kbps.flatten().fold(0, u64::saturating_add)
 }
 
-/// Weights of conversations: the interface's bandwidth divided by that of the class.
+/// Returns the weights of conversations: the interface's bandwidth divided by that of the class.
 fn factors(
     context: &Context<'_>,
     classes: &[PathClass],
@@ -339,14 +340,15 @@ fn factors(
     (bandwidth.iter().map(|bandwidth| Rank::Factor(factor(bandwidth))).collect(), Rank::Factor(None))
 }
 
-/// The bandwidth that a shaper gives a class without one.
+/// Returns the bandwidth that a shaper gives a class without one.
 fn guarantee(shape: ShapePlan) -> Option<BandwidthCounters> {
     let kbps = Some(shape.cir_bps / 1_000);
     let guaranteed = BandwidthCounters { kbps, percent: None, remaining_percent: None, remaining_ratio: None };
     defaults::HQF_SHAPE_IS_A_GUARANTEE.then_some(guaranteed)
 }
 
-/// Weights of separate queues: the configured bandwidth, and the rest in equal parts for classes without bandwidth.
+/// Returns the weights of separate queues: the configured bandwidth, and the rest in equal parts for classes without
+/// bandwidth.
 fn weights(
     context: &Context<'_>,
     classes: &[PathClass],

@@ -11,7 +11,7 @@ use crate::plan::classes::CLASS_DEFAULT;
 /// exhausting memory. Routers have 64 (classic) or 256 a policy-map.
 pub(crate) const MAX_ATTACHED_CLASSES: usize = 4_096;
 
-/// The classes of a policy-map with their paths, `class-default` last.
+/// Returns the classes of a policy-map with their paths, `class-default` last.
 pub(crate) fn classes(name: &str, policy: &PolicyMap) -> Result<Vec<PathClass>, ConfigError> {
     let path = |index: usize| format!("policy_maps.{name}.classes[{index}]");
     if policy.classes.len() > MAX_ATTACHED_CLASSES {

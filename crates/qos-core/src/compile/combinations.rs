@@ -47,7 +47,7 @@ impl Fact {
         }
     }
 
-    /// The words of its key of which one has to be there; none: any.
+    /// Returns the words of its key of which one has to be there; none: any.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             ClassDefault => &[CLASS_DEFAULT],
@@ -57,7 +57,7 @@ impl Fact {
         }
     }
 
-    /// The word of its key: a text, or the name of a choice; empty for other values, none without one.
+    /// Returns the word of its key: a text, or the name of a choice; empty for other values, none without one.
     pub fn word(self, class: &PolicyClass) -> Option<&str> {
         let given = |is: bool| is.then_some("");
         match self {
@@ -77,7 +77,7 @@ impl Fact {
         }
     }
 
-    /// Key of the class that has it.
+    /// Returns the key of the class that has it.
     pub fn path(self) -> &'static str {
         match self {
             ClassDefault => "name",

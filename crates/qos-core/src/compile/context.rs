@@ -44,7 +44,7 @@ impl Context<'_> {
         self.queueing.contains(policy)
     }
 
-    /// Whether a class has a queue, or its child has some.
+    /// Returns whether a class has a queue, or its child has some.
     pub fn class_queues(&self, class: &PolicyClass) -> bool {
         has_own_queue(class) || class.service_policy.as_ref().is_some_and(|child| self.queues(child))
     }
@@ -54,7 +54,7 @@ fn has_own_queue(class: &PolicyClass) -> bool {
     QUEUEING.iter().any(|fact| fact.holds(class, false))
 }
 
-/// The policy-maps that queue, themselves or in their children.
+/// Returns the policy-maps that queue, themselves or in their children.
 pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
     let mut queueing = BTreeSet::new();
     // Each pass finds the parents of those found before.
@@ -71,7 +71,7 @@ pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
     queueing
 }
 
-/// Number of levels of each policy-map, including itself; at most one more than possible.
+/// Returns the number of levels of each policy-map, including itself; at most one more than possible.
 pub(crate) fn levels(config: &RouterConfig) -> BTreeMap<String, usize> {
     let mut levels: BTreeMap<String, usize> = config.policy_maps.keys().map(|name| (name.clone(), 1)).collect();
     for _ in 0..MAX_LEVELS {

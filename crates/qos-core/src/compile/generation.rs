@@ -83,7 +83,7 @@ pub(crate) enum QueueLimitRule {
 }
 
 impl QueueLimitRule {
-    /// The limit in packets of a class with that reference rate; the least one where it is not known.
+    /// Returns the limit in packets of a class with that reference rate; the least one where it is not known.
     pub fn packets(self, rate_bps: Option<u64>) -> u32 {
         match self {
             QueueLimitRule::Packets(packets) => packets,
@@ -94,7 +94,7 @@ impl QueueLimitRule {
         }
     }
 
-    /// The limit in bytes, for a queue whose depth is in bytes.
+    /// Returns the limit in bytes, for a queue whose depth is in bytes.
     pub fn bytes(self, rate_bps: Option<u64>) -> u64 {
         match self {
             QueueLimitRule::Packets(_) => defaults::QUEUE_LIMIT_BYTES,
@@ -127,7 +127,7 @@ impl ShapeInterval {
         least_burst_bits: defaults::CLASSIC_LOW_RATE_BURST_BITS,
     };
 
-    /// The default committed burst at a rate, in bits.
+    /// Returns the default committed burst at a rate, in bits.
     pub fn burst_bits(self, cir_bps: u64) -> u64 {
         let ms = (self.least_burst_bits * 1_000 / cir_bps).max(self.ms);
         (u128::from(cir_bps) * u128::from(ms) / 1_000) as u64
@@ -230,7 +230,7 @@ const IOS_XE: Properties = Properties {
 #[cfg(feature = "serde")]
 pub(crate) const GENERATIONS: [Generation; 3] = [Generation::Classic, Generation::Hqf, Generation::IosXe];
 
-/// The properties of a generation.
+/// Returns the properties of a generation.
 pub(crate) fn properties(generation: Generation) -> &'static Properties {
     match generation {
         Generation::Classic => &CLASSIC,

@@ -21,7 +21,7 @@ use crate::wire::ip::protocol;
 /// Rules, or shapers, of an interface.
 const MAX_RULES: usize = 1_000;
 
-/// The plan of a port with that queueing in place of its default; `path` is the queueing's own.
+/// Returns the plan of a port with that queueing in place of its default; `path` is the queueing's own.
 pub(crate) fn over(
     context: &Context<'_>,
     queueing: &InterfaceQueueing,
@@ -74,7 +74,7 @@ fn custom_queues(lowest: u8, given: &[CustomQueue], path: &str) -> Result<Vec<Nu
     Ok(queues.iter().map(|queue| (queue.limit, turn(queue))).collect())
 }
 
-/// Queues that are distinguished by number.
+/// Returns the queues that are distinguished by number.
 fn numbered(
     context: &Context<'_>,
     strategy: Strategy,
@@ -114,7 +114,7 @@ fn numbered(
     })
 }
 
-/// A tree of classes and queues.
+/// Returns a tree of classes and queues.
 fn branched(
     context: &Context<'_>,
     given: &[TreeNode],
@@ -170,7 +170,7 @@ fn access_list(context: &Context<'_>, name: Option<&String>, path: &str) -> Resu
     list.copied().map(Some).ok_or_else(missing)
 }
 
-/// Shapers in parallel with the interface's own queue.
+/// Returns the shapers in parallel with the interface's own queue.
 fn shaped(
     context: &Context<'_>,
     shapers: &[InterfaceShaper],

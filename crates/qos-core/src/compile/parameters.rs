@@ -27,7 +27,7 @@ use crate::time::{Duration, NANOS_PER_SECOND};
 
 const FLOW_QUEUES: RangeInclusive<u32> = 16..=4_096;
 
-/// The rate in bits per second (`None`: a percentage of something not known here) and the percentage.
+/// Returns the rate in bits per second (`None`: a percentage of something not known here) and the percentage.
 fn rate(
     path: &str,
     spec: RateSpec,
@@ -59,7 +59,7 @@ fn default_police_burst(bps: u64) -> u64 {
     (bps / defaults::POLICE_BURST_DIVISOR).clamp(defaults::POLICE_LEAST_BURST, *POLICE_BURSTS.end())
 }
 
-/// The bytes of a burst; with `zero`, a burst of none is one too.
+/// Returns the bytes of a burst; with `zero`, a burst of none is one too.
 fn police_burst(path: &str, burst: PoliceBurst, bps: Option<u64>, zero: bool) -> Result<Option<u64>, ConfigError> {
     match burst {
         PoliceBurst::Bytes(0) | PoliceBurst::Ms(0) if zero => Ok(Some(0)),
@@ -102,8 +102,8 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
     Ok(())
 }
 
-/// A policer's values; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null without
-/// it.
+/// Returns a policer's values; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null
+/// without it.
 ///
 /// Algorithm: two rates with a `pir`; two buckets with a `violate` action or an explicit `be` (the latter is our
 /// reading: a burst that no bucket has would mean nothing); else one bucket.
@@ -155,8 +155,8 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     Ok(resolved)
 }
 
-/// The values of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate
-/// that is not known.
+/// Returns the values of a dynamic bucket with every default filled in; the greatest size is null where it depends on a
+/// rate that is not known.
 fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<DynamicBucketConfig, ConfigError> {
     let path = |field: &str| format!("police.dynamic.{field}");
     let size = |field: &str, bytes: u64| in_range(&path(field), bytes, &DYNAMIC_SIZES, "bytes");
@@ -227,7 +227,7 @@ fn dynamic_plan(resolved: &DynamicBucketConfig) -> Option<DynamicPlan> {
     })
 }
 
-/// The policer to run, of values that were resolved with a base.
+/// Returns the policer to run, of values that were resolved with a base.
 pub(crate) fn police_plan(resolved: &ResolvedPolice) -> Option<PolicePlan> {
     let two_rate = resolved.pir_bps.is_some() || resolved.pir_percent.is_some();
     let algorithm = match (&resolved.violate, two_rate) {
@@ -279,7 +279,7 @@ fn interval(bc_bits: u64, cir_bps: u64) -> Duration {
     Duration(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// A shaper's values; those that depend on `base_bps` are null without it.
+/// Returns a shaper's values; those that depend on `base_bps` are null without it.
 pub(crate) fn shape(
     config: &ShapeConfig,
     base_bps: Option<u64>,
@@ -332,7 +332,7 @@ pub(crate) fn shape(
     Ok(resolved)
 }
 
-/// The shaper to run, of values that were resolved with a base.
+/// Returns the shaper to run, of values that were resolved with a base.
 pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
     let (cir_bps, bc_bits) = (resolved.cir_bps?, resolved.bc_bits?);
     Some(ShapePlan {
@@ -348,7 +348,7 @@ pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
     })
 }
 
-/// A number of flow queues.
+/// Returns a number of flow queues.
 pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     if FLOW_QUEUES.contains(&queues) && queues.is_power_of_two() {
         return Ok(queues);
@@ -371,8 +371,8 @@ pub(crate) fn flow_queueing(
     }
 }
 
-/// The queue of a class without priority. `bandwidth_kbps` is the interface's and `rate_bps` what milliseconds of the
-/// class's limit are of, where they are known; `weight` is the class's in the classic generation.
+/// Returns the queue of a class without priority. `bandwidth_kbps` is the interface's and `rate_bps` what milliseconds
+/// of the class's limit are of, where they are known; `weight` is the class's in the classic generation.
 pub(crate) fn class_queue(
     class: &PolicyClass,
     (bandwidth_kbps, rate_bps): (Option<u64>, Option<u64>),
@@ -425,7 +425,7 @@ pub(crate) fn class_queue(
     })
 }
 
-/// A queue's values as `resolve` shows them.
+/// Returns a queue's values as `resolve` shows them.
 pub(crate) fn resolved_queue(plan: &QueuePlan) -> (ShownLimit, Option<ResolvedFairQueue>) {
     let fair = match *plan {
         QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } | QueuePlan::Managed(_) => None,

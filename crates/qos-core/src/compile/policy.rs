@@ -13,7 +13,7 @@ use crate::plan::police::PolicePlan;
 use crate::plan::shape::ShapePlan;
 use crate::plan::tree::{self, ROOT, SINGLE};
 
-/// An attached policy-map.
+/// Returns an attached policy-map.
 pub(crate) fn attached(
     context: &Context<'_>,
     name: &str,
@@ -34,7 +34,7 @@ pub(crate) fn attached(
     Ok(plan)
 }
 
-/// A policy-map at its place in the hierarchy; its classes and queues are added to `plan`.
+/// Returns a policy-map at its place in the hierarchy; its classes and queues are added to `plan`.
 pub(crate) fn level(
     context: &Context<'_>,
     plan: &mut PolicyPlan,
@@ -84,7 +84,7 @@ pub(crate) fn level(
     Ok(level)
 }
 
-/// The next class of a policy, without its child.
+/// Returns the next class of a policy, without its child.
 fn class_plan(
     context: &Context<'_>,
     plan: &PolicyPlan,
@@ -141,7 +141,7 @@ mod tests {
     use serde_json::{json, Value};
     use std::collections::BTreeMap;
 
-    /// A policy-map of classes `a` to `d` on an interface of 2000 kb/s.
+    /// Returns a policy-map of classes `a` to `d` on an interface of 2000 kb/s.
     fn plan(generation: &str, classes: Value) -> PolicyPlan {
         let any = json!({"match": "any", "criteria": [{"type": "any"}]});
         let config = json!({"format": 1, "router": "R1", "generation": generation,
@@ -153,7 +153,7 @@ mod tests {
         attached(&context, "P", "here", to).unwrap()
     }
 
-    /// The ranks of its queues, in the order in which they are made.
+    /// Returns the ranks of its queues, in the order in which they are made.
     fn ranks(generation: &str, classes: Value) -> Vec<Rank> {
         plan(generation, classes).nodes.iter().skip(1).map(|node| node.rank).collect()
     }
@@ -175,7 +175,7 @@ mod tests {
         json!({"name": name, "priority": {"unit": "kbps", "number": kbps}})
     }
 
-    /// The class has a queue and no bandwidth.
+    /// Returns the class has a queue and no bandwidth.
     fn limited(name: &str) -> Value {
         json!({"name": name, "queue_limit": {"packets": 10}})
     }

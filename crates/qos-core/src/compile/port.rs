@@ -25,7 +25,7 @@ fn serial(framing: Framing) -> bool {
     framing.medium() == Medium::Serial
 }
 
-/// The plan of a port that is not configured.
+/// Returns the plan of a port that is not configured.
 pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
     let config = InterfaceConfig::new(port.link.rate_bps / 1_000);
     assemble(port, &config, None, None, AdmissionsPlan::default())
@@ -52,7 +52,7 @@ fn assemble(
     }
 }
 
-/// Rate of the line, and the sustainable rate of a virtual circuit if it is lower.
+/// Returns the rate of the line, and the sustainable rate of a virtual circuit if it is lower.
 fn rates(port: &PortConfig, config: &InterfaceConfig) -> (Rate, Option<SustainedPlan>) {
     let line = config.clock_rate_bps.filter(|_| serial(port.link.framing)).unwrap_or(port.link.rate_bps);
     let Some(circuit) = config.virtual_circuit else { return (Rate(line), None) };
@@ -101,7 +101,7 @@ fn router(config: &InterfaceConfig, medium: Medium, rate: Rate, output: Option<P
     }
 }
 
-/// The transmit ring of a port that queues, or has one FIFO.
+/// Returns the transmit ring of a port that queues, or has one FIFO.
 fn ring(config: &InterfaceConfig, medium: Medium, rate: Rate, queues: bool) -> RingPlan {
     let default = match medium {
         Medium::Serial if queues => defaults::SERIAL_TX_RING_FAIR,
@@ -129,7 +129,7 @@ fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, thr
     }
 }
 
-/// The plan of a port of a configured router or switch; `config` is `None` for a port without configuration.
+/// Returns the plan of a port of a configured router or switch; `config` is `None` for a port without configuration.
 pub(crate) fn configured(
     name: &str,
     port: &PortConfig,
@@ -238,7 +238,7 @@ fn configured_router(
     Ok(plan)
 }
 
-/// Settings of an interface that do not depend on its policies.
+/// Returns the settings of an interface that do not depend on its policies.
 fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
@@ -327,7 +327,7 @@ mod tests {
         *router
     }
 
-    /// A serial port of 64 kb/s, with a FIFO if it is not asked for anything else.
+    /// Returns a serial port of 64 kb/s, with a FIFO if it is not asked for anything else.
     fn serial_port(more: &Value) -> RouterPlan {
         let mut out = json!({"enabled": true, "bandwidth_kbps": 64, "fair_queue": {"enabled": false}});
         out.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

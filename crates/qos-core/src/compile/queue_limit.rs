@@ -21,7 +21,7 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Limit of a class whose queue is served at `rate_bps`, if known.
+    /// Returns the limit of a class whose queue is served at `rate_bps`, if known.
     pub fn of(class: &PolicyClass, rate_bps: Option<u64>) -> Result<Depth, ConfigError> {
         let limits = class.queue_limit.map(|limit| ("queue_limit", limit.unit()));
         let thresholds = class.queue_thresholds.iter().map(|each| ("queue_thresholds", each.limit.unit()));
@@ -37,12 +37,12 @@ impl Depth {
         Ok(Depth { unit, rate_bps })
     }
 
-    /// True if the depth is in bytes.
+    /// Returns whether the depth is in bytes.
     pub fn in_bytes(self) -> bool {
         self.unit != LimitUnit::Packets
     }
 
-    /// A limit in packets or bytes; of milliseconds at an unknown rate `None`.
+    /// Returns a limit in packets or bytes; of milliseconds at an unknown rate `None`.
     pub fn amount(self, path: &str, limit: QueueLimit) -> Result<Option<u64>, ConfigError> {
         let (number, range, unit) = match limit {
             QueueLimit::Packets(packets) => (packets, &QUEUE_LIMIT_PACKETS, "packets"),
@@ -61,7 +61,7 @@ impl Depth {
         Ok(self.rate_bps.map(|bps| bytes(bps).clamp(1, u128::from(u32::MAX)) as u64))
     }
 
-    /// The limit of the class's queue, as configured or by default.
+    /// Returns the limit of the class's queue, as configured or by default.
     pub fn limit(self, class: &PolicyClass, properties: &Properties) -> Result<Option<u64>, ConfigError> {
         match class.queue_limit {
             Some(limit) => self.amount("queue_limit", limit),
@@ -71,7 +71,7 @@ impl Depth {
     }
 }
 
-/// A limit in packets, the same for all: every queue of both generations can have it.
+/// Returns a limit in packets, the same for all: every queue of both generations can have it.
 pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     match class.queue_limit {
         Some(QueueLimit::Packets(packets)) => {
@@ -87,7 +87,7 @@ fn percent_of_limit(path: &str) -> ConfigError {
     ConfigError::new(path, "the limit cannot be a percentage of itself: use packets, bytes, ms or us")
 }
 
-/// The first-in-first-out queue of a class of the later generation.
+/// Returns the first-in-first-out queue of a class of the later generation.
 pub(crate) fn fifo(
     class: &PolicyClass,
     rate_bps: Option<u64>,
@@ -109,7 +109,7 @@ pub(crate) fn fifo(
     })))
 }
 
-/// A row for each value of the field that the thresholds are by.
+/// Returns a row for each value of the field that the thresholds are by.
 fn thresholds(
     given: &[QueueThreshold],
     depth: Depth,

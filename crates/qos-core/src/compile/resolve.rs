@@ -39,7 +39,7 @@ pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
     context.config.switch.as_ref().map_or(Ok(()), |switch| catalyst_vlans::check(context, switch))
 }
 
-/// The policy-maps with their defaults.
+/// Returns the policy-maps with their defaults.
 pub(crate) fn resolve(context: &Context<'_>) -> Result<Resolved, ConfigError> {
     let mut policy_maps = BTreeMap::new();
     for (name, policy) in &context.config.policy_maps {
@@ -107,7 +107,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
     })
 }
 
-/// The values that a class sets, and those of its table-maps.
+/// Returns the values that a class sets, and those of its table-maps.
 fn check_marks(class: &PolicyClass) -> Result<(), ConfigError> {
     for (index, set) in class.set.iter().enumerate() {
         if set.value > greatest(set.field) {

@@ -19,7 +19,7 @@ pub(crate) fn admit(context: &Context<'_>, classes: &[PathClass]) -> Result<(), 
     check_percentages(context, classes)
 }
 
-/// The first of the combinations that a class has.
+/// Returns the first of the combinations that a class has.
 pub(crate) fn found_combination(
     combinations: &'static [Combination],
     context: &Context<'_>,

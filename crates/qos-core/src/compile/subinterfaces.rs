@@ -27,7 +27,7 @@ use crate::plan::queue::QueuePlan;
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT, SINGLE};
 use crate::wire::framing::Framing;
 
-/// The plans of subinterfaces.
+/// Returns the plans of subinterfaces.
 pub(crate) fn plans(subinterfaces: &BTreeMap<String, SubinterfaceConfig>) -> Vec<SubinterfacePlan> {
     let plan = |(name, each): (&String, &SubinterfaceConfig)| SubinterfacePlan {
         name: name.clone(),
@@ -77,7 +77,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The policies of a port's subinterfaces as one; none if no subinterface has a policy.
+/// Returns the policies of a port's subinterfaces as one; none if no subinterface has a policy.
 pub(crate) fn attached(
     context: &Context<'_>,
     name: &str,
@@ -117,7 +117,7 @@ pub(crate) fn attached(
     Ok(Some(plan))
 }
 
-/// The root, and the queue for subinterfaces without a queueing policy.
+/// Returns the root, and the queue for subinterfaces without a queueing policy.
 fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
     let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
     let mut nodes = tree::single(QueuePlan::Fifo { limit }, context.properties.sharing);
@@ -170,7 +170,7 @@ fn one(
     Ok(())
 }
 
-/// Test for the packets of a subinterface.
+/// Returns the test for the packets of a subinterface.
 fn matcher(config: &SubinterfaceConfig) -> Matcher {
     let tagged = [(config.vlan, config.vlan)];
     let ranges = if config.native { vec![(0, 0), tagged[0]] } else { tagged.to_vec() };
@@ -178,7 +178,7 @@ fn matcher(config: &SubinterfaceConfig) -> Matcher {
     Matcher { combine: MatchMode::All, criteria: vec![statement] }
 }
 
-/// A class of a VLAN, or of frames in none of them.
+/// Returns a class of a VLAN, or of frames in none of them.
 pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
     ClassPlan {
         name: name.to_owned(),
@@ -234,7 +234,7 @@ mod tests {
         json!({"classes": [class]})
     }
 
-    /// The port `Out` with a subinterface for each policy-map, in that direction.
+    /// Returns the port `Out` with a subinterface for each policy-map, in that direction.
     fn plan(generation: &str, maps: &Value, policies: &[&str], output: bool) -> Option<PolicyPlan> {
         let field = if output { "service_policy_output" } else { "service_policy_input" };
         let each = policies.iter().zip(10u16..).map(|(policy, vlan)| {

@@ -81,7 +81,7 @@ pub(crate) const SUMS: &[Sum] = &[
 ];
 
 impl Sum {
-    /// Value of a class in the sum, with the key of its action.
+    /// Returns the value of a class in the sum, with the key of its action.
     pub fn amount(&self, class: &PolicyClass) -> Option<(&'static str, u64)> {
         self.of.iter().find_map(|each| Some((each.field, (each.of)(class)?)))
     }

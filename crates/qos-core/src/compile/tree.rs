@@ -28,7 +28,7 @@ const FULL_FRAME: u64 = 1_514;
 /// Minimum memory of CAKE's queues, bytes, unless `memlimit` says otherwise.
 const CAKE_LEAST_MEMORY: u64 = 4 << 20;
 
-/// Nodes of the scheduler, with the counters' data by name; the first node is the root, which has no name.
+/// Returns the nodes of the scheduler, with the counters' data by name; the first node is the root, which has no name.
 pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Vec<TreeNodePlan>), ConfigError> {
     let path = format!("{path}.nodes");
     in_range(&path, given.len() as u64, &(1..=MAX_NODES as u64), "nodes")?;
@@ -86,7 +86,7 @@ pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Ve
     Ok((nodes, names))
 }
 
-/// The node of a packet's queue, by its number among the given ones.
+/// Returns the node of a packet's queue, by its number among the given ones.
 pub(crate) fn joined(given: &[TreeNode], number: u8, path: &str) -> Result<usize, ConfigError> {
     let index = in_range(path, u64::from(number), &(0..=given.len() as u64 - 1), "as a node's number")? as usize;
     if given[index].queue.is_none() {
@@ -110,8 +110,8 @@ fn name(queue: &QueueDiscipline) -> &'static str {
     }
 }
 
-/// A bucket that is filled in steps of at most [`TICK_NS`]; a packet may leave when the bucket has as many bytes as it,
-/// or is full.
+/// Returns a bucket that is filled in steps of at most [`TICK_NS`]; a packet may leave when the bucket has as many
+/// bytes as it, or is full.
 fn shaper(shape: &TreeShape, path: &str) -> Result<ShapePlan, ConfigError> {
     let rate = in_range(&format!("{path}.rate_bps"), shape.rate_bps, &(8..=1_000_000_000_000), "b/s")?;
     in_range(&format!("{path}.burst_bytes"), shape.burst_bytes, &(0..=1 << 32), "bytes")?;
@@ -229,7 +229,7 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
     Ok(BodyPlan::Leaf { queue: plan, random_detect: random_detect(queue) })
 }
 
-/// Ranges of the given values, except times.
+/// Returns the ranges of the given values, except times.
 fn check(queue: &QueueDiscipline, path: &str) -> Result<(), ConfigError> {
     let within = |field: &str, value: u32, range: RangeInclusive<u64>, unit: &str| {
         in_range(&format!("{path}.{field}"), u64::from(value), &range, unit).map(drop)
@@ -302,7 +302,8 @@ fn isolation_plan(isolation: Isolation) -> IsolationPlan {
     }
 }
 
-/// The tins: best effort, bulk, and those above best effort (tc-cake(8)); their thresholds are parts of the rate.
+/// Returns the tins: best effort, bulk, and those above best effort (tc-cake(8)); their thresholds are parts of the
+/// rate.
 fn tins(diffserv: Diffserv, rate_bps: u64, target: Duration, rtt: Duration) -> (Vec<TinPlan>, [u8; 64]) {
     /// Quantum of best effort among several tins.
     const QUANTUM: u32 = 1_024;
@@ -329,7 +330,7 @@ fn tins(diffserv: Diffserv, rate_bps: u64, target: Duration, rtt: Duration) -> (
     (tins.collect(), tin_of)
 }
 
-/// A tin: at a low rate the target is at least one and a half full packets, and the interval twice that.
+/// Returns a tin: at a low rate the target is at least one and a half full packets, and the interval twice that.
 fn tin(threshold_bps: u64, quantum: u32, target: Duration, rtt: Duration) -> TinPlan {
     let bytes_per_s = threshold_bps / 8;
     let (flow_quantum, mtu_time) = if threshold_bps == 0 {

@@ -60,7 +60,7 @@ pub const POLICE_RATES: std::ops::RangeInclusive<u64> = 8_000..=10_000_000_000;
 /// Bursts of a policer, bytes.
 pub const POLICE_BURSTS: std::ops::RangeInclusive<u64> = 8_000..=1_000_000;
 
-/// Operational bandwidth of a port with a limit of `percent`, in hundredths of a per cent.
+/// Returns the operational bandwidth of a port with a limit of `percent`, in hundredths of a per cent.
 pub fn operational_bandwidth(percent: u32) -> u32 {
     OPERATIONAL_BANDWIDTH.iter().find(|(limit, _)| *limit == percent).map_or(percent * 100, |(_, bandwidth)| *bandwidth)
 }

@@ -68,8 +68,8 @@ pub const PRIORITY_QUEUE_LIMIT: u32 = 64;
 /// queues the priority conversation is N + 8 and the first class N + 9.
 pub const SYSTEM_CONVERSATIONS: u32 = 8;
 
-/// Factor of the weight of a class in classic class-based queueing, by the number of flow queues; multiplied by the
-/// interface's bandwidth divided by the class's. Unconfirmed: remembered from a study of it.
+/// Returns the factor of the weight of a class in classic class-based queueing, by the number of flow queues;
+/// multiplied by the interface's bandwidth divided by the class's. Unconfirmed: remembered from a study of it.
 pub const fn class_weight_constant(flow_queues: u32) -> u64 {
     match flow_queues {
         0..=32 => 64,
@@ -105,10 +105,10 @@ pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
 /// Minimum thresholds of assured forwarding by drop precedence, and of EF, classic generation. Unconfirmed.
 pub const CLASSIC_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([33, 28, 24], 37);
 
-/// Thresholds of early detection by precedence, or by code point, for a queue of that `limit`, in its unit: the maximum
-/// is half of it, the minimum (8 + precedence)/16 of the maximum. IOS XE prints these by precedence in tables of bytes;
-/// those by drop precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) are from memory \[I\], and so is their
-/// use on older routers.
+/// Returns the thresholds of early detection by precedence, or by code point, for a queue of that `limit`, in its unit:
+/// the maximum is half of it, the minimum (8 + precedence)/16 of the maximum. IOS XE prints these by precedence in
+/// tables of bytes; those by drop precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) are from memory
+/// \[I\], and so is their use on older routers.
 pub fn random_detect_by_limit(value: u8, by_dscp: bool, limit: u64) -> (u32, u32) {
     let parts = match (by_dscp, value >> 3, value & 7) {
         (false, _, precedence) => 8 + precedence,
@@ -121,7 +121,7 @@ pub fn random_detect_by_limit(value: u8, by_dscp: bool, limit: u64) -> (u32, u32
     ((max * u64::from(parts) / 16) as u32, max as u32)
 }
 
-/// Minimum threshold of a code point, from those of the generation by precedence and by drop precedence.
+/// Returns the minimum threshold of a code point, from those of the generation by precedence and by drop precedence.
 pub const fn random_detect_min_by_dscp(dscp: u8, by_precedence: [u32; 8], by_drop: ([u32; 3], u32)) -> u32 {
     match (dscp >> 3, dscp & 7) {
         // EF.
@@ -276,7 +276,7 @@ pub const XE_TX_RING: u32 = 2;
 /// not modelled, so this only bounds memory; further frames are dropped as `overrun`.
 pub const LINK_BACKLOG_FRAMES: usize = 16_384;
 
-/// Flow queues of weighted fair queueing by the interface's bandwidth.
+/// Returns the flow queues of weighted fair queueing by the interface's bandwidth.
 pub const fn dynamic_queues(bandwidth_kbps: u64) -> u32 {
     match bandwidth_kbps {
         0..=64 => 16,

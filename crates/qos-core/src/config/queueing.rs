@@ -21,7 +21,7 @@ pub enum BandwidthConfig {
 }
 
 impl BandwidthConfig {
-    /// The key in a configuration.
+    /// Returns the key in a configuration.
     pub(crate) fn unit(self) -> &'static str {
         match self {
             BandwidthConfig::Kbps(_) => "kbps",

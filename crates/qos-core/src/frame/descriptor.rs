@@ -24,7 +24,7 @@ pub struct HeaderRest {
     pub ttl: u8,
 }
 
-/// Header fields of an Ethernet frame that its descriptor leaves out; 0 without an IP packet.
+/// Returns the header fields of an Ethernet frame that its descriptor leaves out; 0 without an IP packet.
 pub fn header_rest(frame: &[u8]) -> HeaderRest {
     let rest = Layout::of(frame).and_then(|layout| {
         let packet = frame.get(layout.network..)?;
@@ -133,8 +133,8 @@ impl Descriptor {
         flow: 0,
     };
 
-    /// An IPv4 packet of `network_len` bytes from one address and port to another, as [`parse`] would describe its
-    /// frame on a link with `framing`.
+    /// Returns an IPv4 packet of `network_len` bytes from one address and port to another, as [`parse`] would describe
+    /// its frame on a link with `framing`.
     pub fn ipv4(
         protocol: u8,
         (source, source_port): (Ipv4Addr, u16),
@@ -156,7 +156,7 @@ impl Descriptor {
         descriptor.framed(framing)
     }
 
-    /// IP precedence, 0 to 7.
+    /// Returns the IP precedence, 0 to 7.
     pub fn precedence(&self) -> u8 {
         self.dscp >> 3
     }
@@ -166,7 +166,7 @@ impl Descriptor {
         self.network != Network::Other
     }
 
-    /// The same packet as it counts on a link with `framing`, as [`parse`] would describe its frame there.
+    /// Returns the same packet as it counts on a link with `framing`, as [`parse`] would describe its frame there.
     #[inline]
     #[must_use]
     pub fn framed(mut self, framing: Framing) -> Descriptor {
@@ -174,7 +174,7 @@ impl Descriptor {
         self
     }
 
-    /// The same packet on a link with Ethernet framing behind the tag of a VLAN with that class of service, or
+    /// Returns the same packet on a link with Ethernet framing behind the tag of a VLAN with that class of service, or
     /// without a tag.
     #[must_use]
     pub fn tagged(mut self, vlan: Option<u16>, cos: u8) -> Descriptor {
@@ -320,15 +320,15 @@ fn transport(segment: &[u8], descriptor: &mut Descriptor) {
     }
 }
 
-/// A bijection that spreads every bit (the finaliser of SplitMix64).
+/// Returns a bijection that spreads every bit (the finaliser of SplitMix64).
 pub(crate) fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-/// Key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] has filled it in; who makes
-/// descriptors otherwise calls this.
+/// Returns the key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] has filled it in; who
+/// makes descriptors otherwise calls this.
 pub fn flow_key(descriptor: &Descriptor) -> u64 {
     let words = |address: IpAddr| match address {
         IpAddr::V4(address) => (0, u64::from(u32::from(address))),
@@ -342,8 +342,8 @@ fn halves(address: Ipv6Addr) -> (u64, u64) {
     ((bits >> 64) as u64, bits as u64)
 }
 
-/// The key of a flow between addresses whose halves are known. In line, since the compiler then knows what the first
-/// half of an IPv4 address, which is null, comes to.
+/// Returns the key of a flow between addresses whose halves are known. In line, since the compiler then knows what the
+/// first half of an IPv4 address, which is null, comes to.
 #[inline(always)]
 fn key_of(source: (u64, u64), destination: (u64, u64), descriptor: &Descriptor) -> u64 {
     let ports = match (descriptor.source_port, descriptor.destination_port) {

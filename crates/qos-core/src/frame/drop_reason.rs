@@ -43,7 +43,7 @@ impl DropReason {
         DropReason::Lost,
     ];
 
-    /// Name in the counters.
+    /// Returns the name in the counters.
     pub fn name(self) -> &'static str {
         match self {
             DropReason::Police => "police",

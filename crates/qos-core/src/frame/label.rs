@@ -13,7 +13,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// The code point with which the frame leaves.
+    /// Returns the code point with which the frame leaves.
     pub fn leaving(self) -> u8 {
         self.marked_down.unwrap_or(self.dscp)
     }

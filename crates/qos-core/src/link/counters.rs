@@ -9,7 +9,7 @@ use crate::link::outbound::{Outbound, OutboundCounters};
 use crate::plan::port::PortPlan;
 use crate::time::Time;
 
-/// The counters of an interface without those of its policies and of a switch.
+/// Returns the counters of an interface without those of its policies and of a switch.
 pub(crate) fn interface_counters<P>(
     (inbound, outbound): (&mut Inbound<P>, &mut Outbound<P>),
     (queue, tx_ring): (InterfaceQueueCounters, RingCounters),

@@ -46,7 +46,7 @@ impl<P> DelayLine<P> {
         self.frames.insert(self.frames.len() - later, frame);
     }
 
-    /// The next frame, if it has arrived by `now`.
+    /// Returns the next frame, if it has arrived by `now`.
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<InFlight<P>> {
         let arrives = self.next().filter(|arrives| *arrives <= now)?;
@@ -54,7 +54,7 @@ impl<P> DelayLine<P> {
         self.frames.pop_front()
     }
 
-    /// Arrival time of the next frame.
+    /// Returns the arrival time of the next frame.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         self.frames.front().map(|frame| frame.arrives)

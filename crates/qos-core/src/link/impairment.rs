@@ -38,7 +38,7 @@ pub(crate) struct Fate {
 }
 
 impl Impairment {
-    /// Impairment of the direction of `link` that leads to `side` of the port.
+    /// Returns the impairment of the direction of `link` that leads to `side` of the port.
     pub fn of(link: &LinkConfig, side: Side) -> Impairment {
         // Each jump goes 2¹²⁸ numbers ahead, so that no two sequences of a port meet.
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(link.seed);
@@ -62,27 +62,27 @@ impl Impairment {
         }
     }
 
-    /// First half of a link between two engines, computed by the sender: half of the minimum delay. A frame then need
-    /// not be passed on exactly in time.
+    /// Returns the first half of a link between two engines, computed by the sender: half of the minimum delay. A frame
+    /// then need not be passed on exactly in time.
     pub fn first_half(link: &LinkConfig) -> Impairment {
         Impairment::new(Duration(Self::of(link, Side::Wire).least.0 / 2), None, None)
     }
 
-    /// Second half of such a link, computed by the receiver, so that the kernel's wake-up time is part of the delay and
-    /// does not add to it.
+    /// Returns the second half of such a link, computed by the receiver, so that the kernel's wake-up time is part of
+    /// the delay and does not add to it.
     pub fn second_half(link: &LinkConfig) -> Impairment {
         let whole = Self::of(link, Side::Inside);
         let (jitter, loss) = whole.varying.map_or((None, None), |varying| (varying.jitter, varying.loss));
         Impairment::new(Duration(whole.delay.0 - Self::first_half(link).delay.0), jitter, loss)
     }
 
-    /// The least time that a frame can take.
+    /// Returns the least time that a frame can take.
     #[inline]
     pub fn least(&self) -> Duration {
         self.least
     }
 
-    /// Time that each frame takes; none if it varies.
+    /// Returns the time that each frame takes; none if it varies.
     pub fn always(&self) -> Option<Duration> {
         let varies = self.varying.as_ref().is_some_and(|varying| varying.jitter.is_some());
         (!varies).then_some(self.delay)
@@ -100,7 +100,7 @@ impl Impairment {
 }
 
 impl Varying {
-    /// A frame that would arrive at `punctual`.
+    /// Returns a frame that would arrive at `punctual`.
     fn pass(&mut self, punctual: Time) -> Fate {
         let lost = self.loss.as_mut().is_some_and(Loss::next);
         let arrives = self.jitter.as_mut().map_or(punctual, |jitter| jitter.next(punctual, lost));
@@ -124,7 +124,7 @@ impl Jitter {
         Jitter { config, generator, normal: None, last: Time(0) }
     }
 
-    /// Maximum time by which a frame can be earlier than the delay, in nanoseconds.
+    /// Returns the maximum time by which a frame can be earlier than the delay, in nanoseconds.
     fn most_early(&self) -> u64 {
         most_early(&self.config)
     }
@@ -146,8 +146,8 @@ impl Jitter {
         arrives
     }
 
-    /// A normal sequence in which neighbours correlate, taken through its own distribution function to a uniform one
-    /// and from there to the one asked for: correlation leaves the distribution as it is.
+    /// Returns a normal sequence in which neighbours correlate, taken through its own distribution function to a
+    /// uniform one and from there to the one asked for: correlation leaves the distribution as it is.
     fn offset(&mut self) -> i64 {
         let fresh: f64 = StandardNormal.sample(&mut self.generator);
         let rho = self.config.correlation;
@@ -163,7 +163,7 @@ impl Jitter {
     }
 }
 
-/// The probability that a standard normal variable is above `z`.
+/// Returns the probability that a standard normal variable is above `z`.
 fn upper_tail(z: f64) -> f64 {
     libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2) / 2.0
 }

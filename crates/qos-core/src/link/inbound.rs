@@ -89,7 +89,7 @@ impl<P> Inbound<P> {
         self.arriving.push(InFlight { arrives, lost, descriptor, payload });
     }
 
-    /// The next frame that has arrived by `now`, neither lost nor at a port that is shut down.
+    /// Returns the next frame that has arrived by `now`, neither lost nor at a port that is shut down.
     pub fn next(&mut self, now: Time, outputs: &mut Outputs<P>) -> Option<InFlight<P>> {
         while let Some(frame) = self.arriving.pop(now) {
             let bytes = frame.descriptor.counted_len;
@@ -132,7 +132,8 @@ impl<P> Inbound<P> {
         self.arriving.next()
     }
 
-    /// The least time from the end of a frame's last bit at the sender to its arrival, as far as this end does it.
+    /// Returns the least time from the end of a frame's last bit at the sender to its arrival, as far as this end does
+    /// it.
     pub fn least_delay(&self) -> Duration {
         self.impairment.least()
     }

@@ -60,8 +60,8 @@ impl<P> Outbound<P> {
         self.traffic.load_interval_s = plan.load_interval_s;
     }
 
-    /// A frame of so many bytes comes to the port: its arrival, which is not before the one before it, and the moment
-    /// at which it joins, which is not before what is settled.
+    /// Returns a frame of so many bytes comes to the port: its arrival, which is not before the one before it, and the
+    /// moment at which it joins, which is not before what is settled.
     #[inline]
     pub fn arrive(&mut self, arrival: Time, bytes: u32) -> (Time, Time) {
         self.traffic.totals.offered.add(bytes);
@@ -88,13 +88,13 @@ impl<P> Outbound<P> {
         self.wire.push(InFlight { arrives, lost, descriptor, payload });
     }
 
-    /// Earliest time at which a frame with its last bit on the wire at `end` can reach the other end.
+    /// Returns the earliest time at which a frame with its last bit on the wire at `end` can reach the other end.
     #[inline]
     pub fn reaches(&self, end: Time) -> Time {
         end + self.impairment.least()
     }
 
-    /// Time from a frame's last bit on the wire to the other end; `None` if it varies.
+    /// Returns the time from a frame's last bit on the wire to the other end; `None` if it varies.
     pub fn delay(&self) -> Option<Duration> {
         self.impairment.always()
     }
@@ -112,7 +112,7 @@ impl<P> Outbound<P> {
         }
     }
 
-    /// Time of the next event: a frame reaches the other end, or the next frame is `due`.
+    /// Returns the time of the next event: a frame reaches the other end, or the next frame is `due`.
     #[inline]
     pub fn deadline(&self, due: Option<Time>) -> Option<Time> {
         match (self.wire.next(), due) {

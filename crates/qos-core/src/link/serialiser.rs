@@ -34,7 +34,7 @@ pub struct Passage {
 }
 
 impl Serialiser {
-    /// The rate must not be zero.
+    /// Returns the rate must not be zero.
     pub fn new(rate: Rate, start: Time) -> Serialiser {
         Serialiser { rate, free: start, remainder: 0, sustained: None }
     }
@@ -55,7 +55,7 @@ impl Serialiser {
         }
     }
 
-    /// Start of a frame that is ready at `ready`: at that time, or when the link is free.
+    /// Returns the start of a frame that is ready at `ready`: at that time, or when the link is free.
     #[inline]
     pub fn start(&self, ready: Time) -> Time {
         ready.max(self.free)
@@ -77,7 +77,7 @@ impl Serialiser {
         (self.free, self.remainder) = (passage.end, passage.remainder);
     }
 
-    /// Passage of such a frame. It needs a division, so keep the result for repeated questions.
+    /// Returns the passage of such a frame. It needs a division, so keep the result for repeated questions.
     #[inline]
     pub fn pass(&self, ready: Time, line_len: u32) -> Passage {
         // A frame that becomes ready within the nanosecond in which the link becomes free waits for it too.
@@ -98,7 +98,7 @@ impl Serialiser {
         }
     }
 
-    /// Nanoseconds for these bytes beyond the carried part, and the remainder of a nanosecond.
+    /// Returns the nanoseconds for these bytes beyond the carried part, and the remainder of a nanosecond.
     #[cold]
     fn divide(&self, line_len: u32, carried: u64) -> (u64, u64) {
         let rate = u128::from(self.rate.0);
@@ -108,7 +108,7 @@ impl Serialiser {
 }
 
 impl Sustained {
-    /// Passage at the peak rate, or as limited by the sustainable rate.
+    /// Returns the passage at the peak rate, or as limited by the sustainable rate.
     fn delay(&self, passage: Passage, line_len: u32) -> Passage {
         let conforms = self.clock.pass(passage.start, line_len).end - self.plan.tolerance;
         if conforms > passage.end {
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Contract of 1 and 2 Mb/s with a burst of 100 cells.
+    /// Returns the contract of 1 and 2 Mb/s with a burst of 100 cells.
     fn variable(start: Time) -> Serialiser {
         let mut link = Serialiser::new(Rate(2_000_000), start);
         // A cell takes 424 and 212 microseconds.

@@ -25,7 +25,8 @@ pub struct AccessRate {
 }
 
 impl AccessRate {
-    /// A bucket that is full at `start`. The rate is in bits per second, the bursts in bytes (at most 1 024 000 000).
+    /// Returns a bucket that is full at `start`. The rate is in bits per second, the bursts in bytes (at most 1 024 000
+    /// 000).
     pub fn new(rate_bps: u64, normal_bytes: u64, extended_bytes: u64, start: Time) -> AccessRate {
         let units = |bytes: u64| i128::from(bytes) * i128::from(UNITS_PER_BYTE);
         let borrows = extended_bytes > normal_bytes;
@@ -41,8 +42,8 @@ impl AccessRate {
         }
     }
 
-    /// Whether a packet of `bytes` that arrives at `now` conforms; it takes its tokens then. An arrival before the last
-    /// one adds no tokens.
+    /// Returns whether a packet of `bytes` that arrives at `now` conforms; it takes its tokens then. An arrival before
+    /// the last one adds no tokens.
     pub fn conforms(&mut self, now: Time, bytes: u32) -> bool {
         let now = now.max(self.last);
         let owed = -self.tokens;
@@ -67,12 +68,12 @@ impl AccessRate {
         true
     }
 
-    /// The actual and the compounded debt in whole bytes, as of the last packet.
+    /// Returns the actual and the compounded debt in whole bytes, as of the last packet.
     pub fn debts(&self) -> (u64, u64) {
         (bytes((-self.tokens).max(0)), bytes(self.compounded))
     }
 
-    /// Tokens taken from both bursts, in whole bytes, as of the last packet.
+    /// Returns the tokens taken from both bursts, in whole bytes, as of the last packet.
     pub fn current_burst(&self) -> u64 {
         bytes(self.normal - self.tokens)
     }

@@ -67,7 +67,7 @@ struct Shown {
 }
 
 impl DynamicBucket {
-    /// A bucket that is full at `start`. The rate is in bits per second, sizes are at most 512 000 000 bytes.
+    /// Returns a bucket that is full at `start`. The rate is in bits per second, sizes are at most 512 000 000 bytes.
     pub fn new(rate_bps: u64, plan: DynamicPlan, start: Time) -> DynamicBucket {
         let size = match plan.initial_bytes {
             _ if mistaken!(DynamicBucketStatic) => rate_bps / 32,
@@ -88,8 +88,8 @@ impl DynamicBucket {
         }
     }
 
-    /// Whether a packet of `bytes` that arrives at `now` conforms; takes its tokens if so. An arrival before the last
-    /// one adds no tokens.
+    /// Returns whether a packet of `bytes` that arrives at `now` conforms; takes its tokens if so. An arrival before
+    /// the last one adds no tokens.
     pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
         let now = now.max(self.last);
         let elapsed = now.since(self.last);
@@ -180,12 +180,12 @@ impl DynamicBucket {
         }
     }
 
-    /// Whole bytes of the bucket's size, and of its tokens as of the last packet.
+    /// Returns whole bytes of the bucket's size, and of its tokens as of the last packet.
     pub fn bytes(&self) -> (u64, u64) {
         (self.size / UNITS_PER_BYTE, self.level / UNITS_PER_BYTE)
     }
 
-    /// Tokens that came while there was no room for them although there was demand.
+    /// Returns the tokens that came while there was no room for them although there was demand.
     pub fn tokens_lost(&self) -> TokensLost {
         self.loss.counters()
     }
@@ -196,7 +196,7 @@ impl DynamicBucket {
         self.loss.clear();
     }
 
-    /// Displayed counters, with the level as of `now`.
+    /// Returns the displayed counters, with the level as of `now`.
     pub(crate) fn counters(&self, now: Time) -> DynamicCounters {
         let (shown, plan) = (&self.shown, &self.plan);
         let filled = u128::from(self.level) + u128::from(self.rate_bps) * u128::from(now.since(self.last).0);

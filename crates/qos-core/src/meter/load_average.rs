@@ -35,7 +35,7 @@ impl LoadAverage {
         self.count.add(bytes);
     }
 
-    /// The averages as of `now`: bits and packets per second.
+    /// Returns the averages as of `now`: bits and packets per second.
     pub fn rates(&mut self, now: Time, load_interval_s: u32) -> (f64, f64) {
         self.advance(now, load_interval_s);
         (self.bps, self.pps)

@@ -41,7 +41,7 @@ impl Meter {
         }
     }
 
-    /// The tokens at `now`.
+    /// Returns the tokens at `now`.
     pub fn tokens_at(&self, now: Time) -> Tokens {
         match self {
             Meter::Static(buckets) => buckets.tokens_at(now),
@@ -49,7 +49,7 @@ impl Meter {
         }
     }
 
-    /// The same policer with its own counts at zero.
+    /// Returns the same policer with its own counts at zero.
     pub fn cleared(mut self, now: Time) -> Meter {
         match &mut self {
             Meter::Static(buckets) => buckets.loss.clear(),

@@ -30,7 +30,7 @@ fn bucket(wait: u64) -> usize {
     (shift as usize * (1 << PRECISION)) + (wait >> shift) as usize
 }
 
-/// The greatest wait that is counted in a bucket.
+/// Returns the greatest wait that is counted in a bucket.
 fn greatest(bucket: usize) -> u64 {
     let shift = (bucket >> PRECISION).saturating_sub(1);
     let first = ((bucket - (shift << PRECISION)) as u64) << shift;
@@ -68,8 +68,8 @@ impl QueueingDelay {
         })
     }
 
-    /// The greatest value of the bucket of the packet that so many per cent do not exceed; or the greatest of all,
-    /// where it is in that bucket.
+    /// Returns the greatest value of the bucket of the packet that so many per cent do not exceed; or the greatest of
+    /// all, where it is in that bucket.
     fn quantile(&self, percent: u64) -> u64 {
         let rank = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut below = 0;

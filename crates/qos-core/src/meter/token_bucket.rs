@@ -30,12 +30,12 @@ impl TokenBuckets {
         TokenBuckets::new(Algorithm::SingleBucket, cir_bps, bc_bytes, 0, start)
     }
 
-    /// Two buckets and one rate (RFC 2697), full at `start`.
+    /// Returns two buckets and one rate (RFC 2697), full at `start`.
     pub fn single_rate(cir_bps: u64, bc_bytes: u64, be_bytes: u64, start: Time) -> TokenBuckets {
         TokenBuckets::new(Algorithm::SingleRate, cir_bps, bc_bytes, be_bytes, start)
     }
 
-    /// Two buckets and two rates (RFC 2698), full at `start`.
+    /// Returns two buckets and two rates (RFC 2698), full at `start`.
     pub fn two_rate(cir_bps: u64, bc_bytes: u64, pir_bps: u64, be_bytes: u64, start: Time) -> TokenBuckets {
         TokenBuckets::new(Algorithm::TwoRate { pir_bps }, cir_bps, bc_bytes, be_bytes, start)
     }
@@ -124,12 +124,12 @@ impl TokenBuckets {
         }
     }
 
-    /// Tokens that came while there was no room for them although there was demand.
+    /// Returns the tokens that came while there was no room for them although there was demand.
     pub fn tokens_lost(&self) -> TokensLost {
         self.loss.counters()
     }
 
-    /// The tokens at `now`, with those that have come since the last packet.
+    /// Returns the tokens at `now`, with those that have come since the last packet.
     pub(crate) fn tokens_at(&self, now: Time) -> Tokens {
         let mut filled = self.clone();
         filled.colour(now, 0);
@@ -137,13 +137,13 @@ impl TokenBuckets {
         Tokens { committed_bytes, excess_bytes }
     }
 
-    /// Whole bytes of tokens in the committed and the excess (peak) bucket, as of the last packet.
+    /// Returns whole bytes of tokens in the committed and the excess (peak) bucket, as of the last packet.
     pub fn tokens(&self) -> (u64, u64) {
         (self.committed / UNITS_PER_BYTE, self.excess / UNITS_PER_BYTE)
     }
 }
 
-/// The bytes of a packet that count: all, unless a deliberate mistake is active.
+/// Returns the bytes of a packet that count: all, unless a deliberate mistake is active.
 fn counted(bytes: u32) -> u32 {
     match bytes {
         bytes if mistaken!(PolicerWithoutHeader) => bytes.saturating_sub(14),

@@ -10,7 +10,7 @@ pub(crate) struct AccessGroupsPlan {
 }
 
 impl AccessGroupsPlan {
-    /// True if there is a list.
+    /// Returns whether there is a list.
     pub fn filters(&self) -> bool {
         !self.own.is_empty() || !self.vlans.is_empty()
     }

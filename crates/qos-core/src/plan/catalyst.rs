@@ -109,7 +109,7 @@ pub(crate) struct EgressPlan {
 }
 
 impl EgressPlan {
-    /// The rate at which frames follow each other.
+    /// Returns the rate at which frames follow each other.
     pub fn operational_rate(&self) -> Rate {
         let operational = match u64::from(self.operational) {
             limit @ ..10_000 if mistaken!(LimitLow) => limit * 67 / 70,

@@ -89,7 +89,7 @@ pub(crate) struct ClassPlan {
 }
 
 impl ClassPlan {
-    /// True if it has `set` commands.
+    /// Returns whether it has `set` commands.
     pub fn marks(&self) -> bool {
         !self.set.is_empty() || !self.map.is_empty()
     }

@@ -3,7 +3,7 @@
 use crate::config::queueing::ThresholdField;
 use crate::frame::descriptor::Descriptor;
 
-/// The packet's value of the field.
+/// Returns the packet's value of the field.
 pub(crate) fn value(field: ThresholdField, descriptor: &Descriptor) -> usize {
     match field {
         ThresholdField::Dscp => usize::from(descriptor.dscp),

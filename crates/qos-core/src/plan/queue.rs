@@ -70,7 +70,7 @@ impl QueuePlan {
         }
     }
 
-    /// The limit that is shown.
+    /// Returns the limit that is shown.
     pub fn limit(&self) -> ShownLimit {
         match *self {
             QueuePlan::Fifo { limit } | QueuePlan::FairQueue { limit, .. } | QueuePlan::Conversation { limit, .. } => {
@@ -95,12 +95,12 @@ impl QueuePlan {
         }
     }
 
-    /// True if packets are distinguished by flow.
+    /// Returns whether packets are distinguished by flow.
     pub fn by_flow(&self) -> bool {
         matches!(self, QueuePlan::WeightedFair { .. } | QueuePlan::FairQueue { .. })
     }
 
-    /// Flow queues that it makes.
+    /// Returns the flow queues that it makes.
     pub fn flows(&self) -> u32 {
         match *self {
             QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => 1,
@@ -127,7 +127,7 @@ pub(crate) struct LimitsPlan {
 }
 
 impl LimitsPlan {
-    /// The limit of a packet.
+    /// Returns the limit of a packet.
     pub fn of(&self, descriptor: &Descriptor) -> u64 {
         let Some((field, rows)) = &self.thresholds else { return self.limit };
         rows.get(field::value(*field, descriptor)).copied().unwrap_or(self.limit)

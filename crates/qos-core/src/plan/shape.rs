@@ -18,7 +18,7 @@ pub(crate) struct AccountPlan {
 }
 
 impl AccountPlan {
-    /// Length for the rate of a packet of this counted length.
+    /// Returns the length for the rate of a packet of this counted length.
     pub fn length(self, bytes: u32) -> u32 {
         let bytes = bytes.saturating_add_signed(self.offset).max(self.least);
         if self.cells {
@@ -50,7 +50,7 @@ pub(crate) struct ShapePlan {
 }
 
 impl ShapePlan {
-    /// Credit added per interval.
+    /// Returns the credit added per interval.
     pub fn increment_bits(&self) -> u64 {
         match self.mode {
             ShapeMode::Average => self.bc_bits,
@@ -58,7 +58,7 @@ impl ShapePlan {
         }
     }
 
-    /// The long-run rate.
+    /// Returns the long-run rate.
     pub fn target_bps(&self) -> u64 {
         match self.mode {
             ShapeMode::Average => self.cir_bps,

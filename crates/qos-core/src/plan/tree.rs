@@ -73,13 +73,13 @@ pub(crate) struct NodePlan {
     pub body: BodyPlan,
 }
 
-/// The root and nothing else.
+/// Returns the root and nothing else.
 pub(crate) fn root(sharing: Sharing) -> Vec<NodePlan> {
     let body = BodyPlan::Inner { sharing, limit: 0 };
     vec![NodePlan { parent: ROOT, rank: Rank::Weight(1), minimum_bps: 0, shape: None, body }]
 }
 
-/// A root with one queue.
+/// Returns a root with one queue.
 pub(crate) fn single(queue: QueuePlan, sharing: Sharing) -> Vec<NodePlan> {
     let mut nodes = root(sharing);
     let rank = match sharing {
@@ -98,12 +98,12 @@ pub(crate) const SINGLE: usize = 1;
 /// Levels of priority.
 pub(crate) const PRIORITY_LEVELS: usize = 2;
 
-/// Maximum service rate of a queue behind those shapers.
+/// Returns the maximum service rate of a queue behind those shapers.
 pub(crate) fn slowest_shaper(line: Rate, shapes: impl Iterator<Item = ShapePlan>) -> Rate {
     shapes.fold(line, |rate, shape| Rate(rate.0.min(shape.target_bps())))
 }
 
-/// Maximum service rate of the queue of that number.
+/// Returns the maximum service rate of the queue of that number.
 pub(crate) fn rate_of(plans: &[NodePlan], index: usize, line: Rate) -> Rate {
     let above = |node: &usize| (*node != ROOT).then(|| plans[*node].parent);
     slowest_shaper(line, std::iter::successors(Some(index), above).filter_map(|node| plans[node].shape))

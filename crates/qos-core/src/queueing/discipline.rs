@@ -47,19 +47,19 @@ impl<P> Inserted<P> {
 
 /// A queueing discipline: an order and a limit. Cost per packet must not grow with the number of flows.
 pub(crate) trait Discipline<P> {
-    /// Place of a packet, or the reason for refusing it.
+    /// Returns the place of a packet, or the reason for refusing it.
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason>;
-    /// A packet takes its place.
+    /// Returns a packet takes its place.
     fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P>;
     /// Counted bytes of the packet that `dequeue` would give.
     fn head(&self) -> Option<&Descriptor>;
     /// Removes the next packet, which `take` gets: handed back it would be copied once more.
     fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R>;
-    /// Everything that waits, in no particular order.
+    /// Returns everything that waits, in no particular order.
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
     where
         P: 'a;
-    /// Flow queues: in use, and at most.
+    /// Returns the flow queues: in use, and at most.
     fn flows(&self) -> Option<(u32, u32)> {
         None
     }
@@ -94,7 +94,7 @@ impl<P, D: Discipline<P>> Discipline<P> for Box<D> {
     }
 }
 
-/// The flow queue of a packet: `flows` is a power of two.
+/// Returns the flow queue of a packet: `flows` is a power of two.
 pub(crate) fn flow_index(key: u64, seed: u64, flows: u32) -> usize {
     (crate::frame::descriptor::mix(key ^ seed) & u64::from(flows - 1)) as usize
 }

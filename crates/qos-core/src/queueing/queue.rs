@@ -34,7 +34,7 @@ macro_rules! each {
 }
 
 impl<P> Queue<P> {
-    /// The queue of a plan.
+    /// Returns the queue of a plan.
     pub fn of(plan: &QueuePlan, seed: u64, now: Time) -> Queue<P> {
         match *plan {
             QueuePlan::Fifo { limit } => Queue::Fifo(Fifo::new(limit)),
@@ -97,7 +97,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The conversation of a packet and its sequence number there, regardless of limits.
+    /// Returns the conversation of a packet and its sequence number there, regardless of limits.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         match self {
             Queue::WeightedFair(queue) => queue.next(descriptor),
@@ -105,7 +105,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The conversations with packets.
+    /// Returns the conversations with packets.
     pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_, P>> {
         let queue = match self {
             Queue::WeightedFair(queue) => Some(queue),
@@ -130,7 +130,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The sequence number of the next packet.
+    /// Returns the sequence number of the next packet.
     #[inline]
     pub fn lowest(&self) -> Option<u64> {
         match self {
@@ -139,7 +139,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The highest sequence number.
+    /// Returns the highest sequence number.
     pub fn highest(&self) -> Option<u64> {
         match self {
             Queue::WeightedFair(queue) => queue.highest(),
@@ -158,7 +158,7 @@ impl<P> Queue<P> {
 
 /// The part of active queue management, which only queues that have it are asked for.
 impl<P> Queue<P> {
-    /// The queue, if it has active queue management.
+    /// Returns the queue, if it has active queue management.
     pub fn managed(&self) -> Option<&Managed<P>> {
         match self {
             Queue::Managed(queue) => Some(queue),
@@ -166,7 +166,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the same, to be changed.
     pub fn managed_mut(&mut self) -> Option<&mut Managed<P>> {
         match self {
             Queue::Managed(queue) => Some(queue),

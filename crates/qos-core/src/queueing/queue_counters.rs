@@ -15,7 +15,7 @@ use crate::queueing::queue::Queue;
 use crate::queueing::scheduler::Node;
 use crate::queueing::weighted_fair::Waiting;
 
-/// The shaper of a class.
+/// Returns the shaper of a class.
 pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
     let shaper = node.member().shaper.as_ref()?;
     let run = shaper.plan();
@@ -39,7 +39,7 @@ pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
     })
 }
 
-/// The queue of a class, or those of its children together.
+/// Returns the queue of a class, or those of its children together.
 ///
 /// `in_ring` are its packets in the transmit ring.
 pub(crate) fn class<P>(
@@ -72,7 +72,7 @@ pub(crate) fn class<P>(
     }
 }
 
-/// A queue that priority classes share.
+/// Returns a queue that priority classes share.
 pub(crate) fn priority<P>(level: u8, node: &Node<'_, P>) -> PriorityQueueCounters {
     let limit = match &node.member().plan.body {
         BodyPlan::Leaf { queue, .. } => queue.limit(),
@@ -91,7 +91,7 @@ pub(crate) fn priority<P>(level: u8, node: &Node<'_, P>) -> PriorityQueueCounter
     }
 }
 
-/// A queue that is known by its number.
+/// Returns a queue that is known by its number.
 pub(crate) fn numbered<P>(number: u8, node: &Node<'_, P>) -> NumberedQueueCounters {
     NumberedQueueCounters {
         number,
@@ -105,7 +105,7 @@ pub(crate) fn numbered<P>(number: u8, node: &Node<'_, P>) -> NumberedQueueCounte
     }
 }
 
-/// A class or queue of a tree.
+/// Returns a class or queue of a tree.
 pub(crate) fn tree_node<P>(plan: &TreeNodePlan, node: &Node<'_, P>) -> TreeNodeCounters {
     let managed = node.queue().and_then(Queue::managed).map(Managed::counters);
     let early = node.random_detect().and_then(|red| red.counters().ecn_mark);
@@ -123,7 +123,7 @@ pub(crate) fn tree_node<P>(plan: &TreeNodePlan, node: &Node<'_, P>) -> TreeNodeC
     }
 }
 
-/// A shaper of an interface with its queue.
+/// Returns a shaper of an interface with its queue.
 pub(crate) fn interface_shaper<P>(node: &Node<'_, P>) -> Option<InterfaceShaperCounters> {
     let (active, most) = node.queue().and_then(Discipline::<P>::flows)?;
     let BodyPlan::Leaf { queue, .. } = &node.member().plan.body else { return None };
@@ -137,7 +137,7 @@ pub(crate) fn interface_shaper<P>(node: &Node<'_, P>) -> Option<InterfaceShaperC
     })
 }
 
-/// A conversation that is known by its number; `rest` is of its next packet.
+/// Returns a conversation that is known by its number; `rest` is of its next packet.
 pub(crate) fn conversation<P>(number: u32, waiting: &Waiting<'_, P>, rest: HeaderRest) -> ConversationCounters {
     let head = &waiting.head.descriptor;
     let ip = (head.network != Network::Other).then_some(HeadIp {

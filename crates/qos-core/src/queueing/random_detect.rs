@@ -79,8 +79,8 @@ impl RandomDetect {
         }
     }
 
-    /// A packet comes to a queue of that `depth`; returns why it is dropped, if it is. One that may be marked instead
-    /// is.
+    /// Returns a packet comes to a queue of that `depth`; returns why it is dropped, if it is. One that may be marked
+    /// instead is.
     pub fn arrive(&mut self, depth: Count, descriptor: &mut Descriptor) -> Option<DropReason> {
         self.arrived.add(descriptor.counted_len);
         let depth = if self.plan.in_bytes { depth.bytes } else { depth.packets };
@@ -163,7 +163,7 @@ impl RandomDetect {
     }
 }
 
-/// Values as carried out: unchanged unless a deliberate mistake is active.
+/// Returns the values as carried out: unchanged unless a deliberate mistake is active.
 fn carried_out(row: ResolvedRandomDetectRow) -> ResolvedRandomDetectRow {
     let ResolvedRandomDetectRow { min, max, denominator, .. } = row;
     match row {

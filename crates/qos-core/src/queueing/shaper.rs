@@ -25,7 +25,7 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    /// A plan as carried out: unchanged unless a deliberate mistake is active.
+    /// Returns a plan as carried out: unchanged unless a deliberate mistake is active.
     fn carried_out(plan: ShapePlan) -> ShapePlan {
         match Shaper::spaced(plan) {
             plan if mistaken!(ShaperRateHigh) => ShapePlan { bc_bits: plan.bc_bits * 105 / 100, ..plan },
@@ -41,7 +41,7 @@ impl Shaper {
         }
     }
 
-    /// A shaper that spaces packets has credit by the tick, and saves up at most a frame.
+    /// Returns a shaper that spaces packets has credit by the tick, and saves up at most a frame.
     fn spaced(plan: ShapePlan) -> ShapePlan {
         if !plan.spaced {
             return plan;
@@ -60,7 +60,7 @@ impl Shaper {
         }
     }
 
-    /// A shaper with full credit.
+    /// Returns a shaper with full credit.
     pub fn new(plan: ShapePlan, start: Time) -> Shaper {
         let plan = Shaper::carried_out(plan);
         let limit = plan.limit_bits() as i64;
@@ -71,25 +71,25 @@ impl Shaper {
         &self.plan
     }
 
-    /// The credit as of the last `advance`, in bits.
+    /// Returns the credit as of the last `advance`, in bits.
     pub fn credit(&self) -> i64 {
         self.credit
     }
 
-    /// Credit that a packet of `bytes` takes.
+    /// Returns the credit that a packet of `bytes` takes.
     #[inline]
     fn bits(&self, bytes: u32) -> i64 {
         let bytes = self.plan.account.map_or(bytes, |account| account.length(bytes));
         i64::from(bytes) * 8
     }
 
-    /// Credit that a packet of `bytes` needs to leave.
+    /// Returns the credit that a packet of `bytes` needs to leave.
     #[inline]
     fn needed(&self, bytes: u32) -> i64 {
         self.bits(bytes).min(self.most_needed)
     }
 
-    /// Intervals until a packet of `bytes` may leave; zero when it may now.
+    /// Returns the intervals until a packet of `bytes` may leave; zero when it may now.
     #[inline]
     fn intervals_until(&self, bytes: u32) -> u64 {
         let missing = self.needed(bytes) - self.credit;
@@ -100,12 +100,12 @@ impl Shaper {
         }
     }
 
-    /// True if an interval ended by `now` that was not accounted for.
+    /// Returns whether an interval ended by `now` that was not accounted for.
     pub fn due(&self, now: Time) -> bool {
         now >= self.next_due()
     }
 
-    /// End of the next interval that was not accounted for.
+    /// Returns the end of the next interval that was not accounted for.
     #[inline]
     pub fn next_due(&self) -> Time {
         self.last + self.plan.interval
@@ -133,7 +133,7 @@ impl Shaper {
         self.credit >= self.needed(bytes)
     }
 
-    /// Time at which a packet of `bytes` at the head of the queue may leave, if it may not yet.
+    /// Returns the time at which a packet of `bytes` at the head of the queue may leave, if it may not yet.
     #[inline]
     pub fn release(&self, bytes: u32) -> Option<Time> {
         match self.intervals_until(bytes) {
@@ -147,8 +147,8 @@ impl Shaper {
         self.credit -= self.bits(bytes);
     }
 
-    /// Whether the credit is beyond its limit. It is so only for a packet that waits, by less than an increment, and
-    /// that packet's bits are taken with the queue's last: not where nothing waits.
+    /// Returns whether the credit is beyond its limit. It is so only for a packet that waits, by less than an
+    /// increment, and that packet's bits are taken with the queue's last: not where nothing waits.
     pub fn exceeds(&self) -> bool {
         self.credit > self.plan.limit_bits() as i64
     }

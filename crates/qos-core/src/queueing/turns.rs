@@ -12,13 +12,13 @@ use crate::plan::tree::Turn;
 /// Bits of a key for the number of the queue.
 const NUMBER_BITS: u32 = 8;
 
-/// The key of a queue that is served ahead of those that take turns.
+/// Returns the key of a queue that is served ahead of those that take turns.
 pub(crate) fn strict(number: u8) -> u128 {
     u128::from(number)
 }
 
-/// The key of a queue that gets packets while the turn is `now`: its turn in this round if that is still to come, else
-/// in the next; not before `earliest`, where its last turn ended.
+/// Returns the key of a queue that gets packets while the turn is `now`: its turn in this round if that is still to
+/// come, else in the next; not before `earliest`, where its last turn ended.
 pub(crate) fn joins(turn: Turn, now: u128, earliest: u128) -> u128 {
     let round = (now >> NUMBER_BITS).max(1);
     let key = (round << NUMBER_BITS) + u128::from(turn.number);
@@ -26,8 +26,8 @@ pub(crate) fn joins(turn: Turn, now: u128, earliest: u128) -> u128 {
     key.max(earliest)
 }
 
-/// The key of a queue that has sent `bytes` at its key, and what it has used of that turn; `emptied` when it has no
-/// packet left.
+/// Returns the key of a queue that has sent `bytes` at its key, and what it has used of that turn; `emptied` when it
+/// has no packet left.
 pub(crate) fn after(turn: Turn, key: u128, used: u64, bytes: u32, emptied: bool) -> (u128, u64) {
     let used = used + u64::from(bytes);
     let (rounds, used) = (used / u64::from(turn.byte_count), used % u64::from(turn.byte_count));

@@ -84,7 +84,7 @@ impl<P> WeightedFair<P> {
         }
     }
 
-    /// The type of service is part of the key in this generation.
+    /// Returns the type of service is part of the key in this generation.
     fn conversation(&self, descriptor: &Descriptor) -> usize {
         match self.total {
             Some(_) if mistaken!(ShaperQueueFifo) => return 0,
@@ -112,12 +112,12 @@ impl<P> WeightedFair<P> {
         }
     }
 
-    /// The conversation whose first packet leaves next.
+    /// Returns the conversation whose first packet leaves next.
     fn first(&self) -> Option<usize> {
         self.lone.or_else(|| self.heads.least())
     }
 
-    /// The conversation whose last packet `discard` would remove.
+    /// Returns the conversation whose last packet `discard` would remove.
     fn last(&self) -> Option<usize> {
         self.lone.or_else(|| self.tails.least())
     }
@@ -127,17 +127,17 @@ impl<P> WeightedFair<P> {
         self.served = number;
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub fn lowest(&self) -> Option<u64> {
         self.conversations[self.first()?].items.front().map(|(number, _)| *number)
     }
 
-    /// The number of the packet that `discard` would remove.
+    /// Returns the number of the packet that `discard` would remove.
     pub fn highest(&self) -> Option<u64> {
         self.conversations[self.last()?].items.back().map(|(number, _)| *number)
     }
 
-    /// The conversation of a packet and the number that it gets there.
+    /// Returns the conversation of a packet and the number that it gets there.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         let index = self.conversation(descriptor);
         let cost = u64::from(descriptor.counted_len).max(1) * self.weight_of(descriptor);
@@ -148,7 +148,7 @@ impl<P> WeightedFair<P> {
         self.weight.unwrap_or_else(|| weight(descriptor.precedence()))
     }
 
-    /// The conversations with packets.
+    /// Returns the conversations with packets.
     pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_, P>> {
         self.conversations.iter().enumerate().filter_map(|(flow, each)| {
             let (_, head) = each.items.front()?;
@@ -186,7 +186,7 @@ impl<P> WeightedFair<P> {
     }
 }
 
-/// The weight of a packet by its precedence.
+/// Returns the weight of a packet by its precedence.
 pub(crate) fn weight(precedence: u8) -> u64 {
     let parts = match precedence {
         1.. if mistaken!(WeightsFlat) => precedence,
@@ -197,7 +197,7 @@ pub(crate) fn weight(precedence: u8) -> u64 {
 }
 
 impl<P> Discipline<P> for WeightedFair<P> {
-    /// The congestive discard, and a limit of the queue's own.
+    /// Returns the congestive discard, and a limit of the queue's own.
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
         let place = self.next(descriptor);
         let behind_all = || self.highest().is_none_or(|highest| place.number >= highest);

@@ -52,7 +52,7 @@ impl Admission {
         (!self.limits.admit(now, descriptor, lists)).then_some(DropReason::Police)
     }
 
-    /// Packets denied by the access lists.
+    /// Returns the packets denied by the access lists.
     pub fn denied(admission: Option<&Admission>) -> Count {
         admission.and_then(|admission| admission.groups.as_ref()).map_or_else(Count::default, |groups| groups.denied)
     }

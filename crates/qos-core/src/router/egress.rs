@@ -76,7 +76,7 @@ pub(crate) struct Egress<P> {
     pub vlans: Option<Box<Vlans>>,
 }
 
-/// The node of the queue that a packet joins.
+/// Returns the node of the queue that a packet joins.
 #[inline]
 fn leaf(plan: &RouterPlan, verdict: Option<Verdict>, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
     match &plan.queueing {
@@ -374,8 +374,8 @@ impl<P> Egress<P> {
         (self.ring.has_room() || self.scheduler.releases_apart()) && self.scheduler.len() > 0
     }
 
-    /// The packet that a shaper lets go next, where no frame is in the ring: when it is let go, and when it can have
-    /// reached the other end at the earliest.
+    /// Returns the packet that a shaper lets go next, where no frame is in the ring: when it is let go, and when it can
+    /// have reached the other end at the earliest.
     #[inline]
     fn next_release(&self) -> Option<(Time, Time)> {
         if !self.scheduler.shapes() {
@@ -498,7 +498,8 @@ impl<P> Egress<P> {
         }
     }
 
-    /// The conversations that have packets, those with most first; `rest` knows of a packet what the engine does not.
+    /// Returns the conversations that have packets, those with most first; `rest` knows of a packet what the engine
+    /// does not.
     pub fn conversations(&self, rest: &dyn Fn(&P) -> HeaderRest) -> Vec<ConversationCounters> {
         let numbers = |class| self.policy.as_ref().and_then(|policy| policy.conversation(class));
         let reported = self.scheduler.waiting_conversations().map(|waiting| {
@@ -518,19 +519,19 @@ impl<P> Egress<P> {
         node.random_detect().map(RandomDetect::counters)
     }
 
-    /// The queues that have numbers.
+    /// Returns the queues that have numbers.
     pub fn numbered_counters(&self) -> Vec<NumberedQueueCounters> {
         let queues = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.queues);
         queues.iter().map(|(number, node)| queue_counters::numbered(*number, &self.scheduler.node(*node))).collect()
     }
 
-    /// The interface's own shapers.
+    /// Returns the interface's own shapers.
     pub fn shaper_counters(&self) -> Vec<InterfaceShaperCounters> {
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
         shapers.iter().filter_map(|node| queue_counters::interface_shaper(&self.scheduler.node(*node))).collect()
     }
 
-    /// The classes and queues of a tree.
+    /// Returns the classes and queues of a tree.
     pub fn tree_counters(&self) -> Vec<TreeNodeCounters> {
         let tree = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.tree);
         let nodes = tree.iter().enumerate().map(|(index, plan)| (plan, self.scheduler.node(SINGLE + index)));

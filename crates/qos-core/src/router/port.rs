@@ -18,7 +18,7 @@ use crate::router::ingress::Ingress;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
 
-/// Counters of the policy of a port, or of each policy of its subinterfaces.
+/// Returns the counters of the policy of a port, or of each policy of its subinterfaces.
 fn by_subinterface(
     plan: &PortPlan,
     counters: Option<PolicyCounters>,
@@ -64,7 +64,7 @@ impl<P> RouterPort<P> {
         self.egress.configure(now, plan, router, lists, outputs);
     }
 
-    /// The link without the port; waiting packets are dropped.
+    /// Returns the link without the port; waiting packets are dropped.
     pub fn into_link(mut self, now: Time, outputs: &mut Outputs<P>) -> (Inbound<P>, Outbound<P>) {
         self.egress.give_up(now, outputs);
         (self.ingress.inbound, self.egress.outbound)

@@ -45,7 +45,7 @@ impl<P> TxRing<P> {
         self.entries.push_back((now, item));
     }
 
-    /// The first packet and when it came into the ring.
+    /// Returns the first packet and when it came into the ring.
     #[inline]
     pub fn head(&self) -> Option<(Time, &Item<P>)> {
         self.entries.front().map(|(entered, item)| (*entered, item))
@@ -67,13 +67,13 @@ impl<P> TxRing<P> {
         self.entries.iter_mut().for_each(|(_, item)| item.class = None);
     }
 
-    /// Used part of the limit.
+    /// Returns the used part of the limit.
     pub fn used(&self) -> u32 {
         self.used
     }
 }
 
-/// Part of the ring's limit that a packet takes.
+/// Returns the part of the ring's limit that a packet takes.
 #[inline]
 fn room<P>(plan: RingPlan, item: &Item<P>) -> u32 {
     if plan.particles {

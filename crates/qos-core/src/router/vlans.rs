@@ -20,7 +20,8 @@ pub(crate) struct Vlans {
 }
 
 impl Vlans {
-    /// State of these subinterfaces; none if there are none. Those that existed `before` keep their counters.
+    /// Returns the state of these subinterfaces; none if there are none. Those that existed `before` keep their
+    /// counters.
     pub fn of(plans: &[SubinterfacePlan], before: Option<&Vlans>) -> Option<Box<Vlans>> {
         let mut numbers = Box::new([NOBODY; VLANS]);
         numbers[0] = MAIN;
@@ -51,7 +52,7 @@ impl Vlans {
         }
     }
 
-    /// Counters of the subinterface of that number.
+    /// Returns the counters of the subinterface of that number.
     pub fn count(&self, number: usize) -> Count {
         self.counts[number].1
     }

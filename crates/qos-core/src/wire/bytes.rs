@@ -1,6 +1,6 @@
 //! Numbers in frames.
 
-/// The 16 bits at an offset, in network byte order; none if the bytes end before.
+/// Returns the 16 bits at an offset, in network byte order; none if the bytes end before.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes)
 }

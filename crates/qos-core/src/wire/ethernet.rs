@@ -33,14 +33,14 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// The tag of a frame with the 802.1Q EtherType.
+    /// Returns the tag of a frame with the 802.1Q EtherType.
     pub fn of(frame: &[u8]) -> Option<Tag> {
         (u16_at(frame, ADDRESSES)? == ethertype::VLAN).then_some(())?;
         let control = u16_at(frame, ADDRESSES + 2)?;
         Some(Tag { cos: (control >> 13) as u8, vlan: control & 0x0fff })
     }
 
-    /// The tag's bytes, EtherType included.
+    /// Returns the tag's bytes, EtherType included.
     pub fn bytes(self) -> [u8; TAG] {
         let [a, b] = ethertype::VLAN.to_be_bytes();
         let [c, d] = ((u16::from(self.cos) << 13) | self.vlan).to_be_bytes();

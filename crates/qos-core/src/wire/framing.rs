@@ -40,8 +40,8 @@ pub(crate) enum Medium {
 }
 
 impl Framing {
-    /// Whether what an interface with this encapsulation sends is understood on a link with another framing. LLC/SNAP
-    /// says of each packet what is in it.
+    /// Returns whether what an interface with this encapsulation sends is understood on a link with another framing.
+    /// LLC/SNAP says of each packet what is in it.
     pub(crate) fn carries_encapsulation(self, link: Framing) -> bool {
         match (self.medium(), link) {
             (Medium::Atm, Framing::PppoaSnap | Framing::PppoeoaSnap) => self == link || self == Framing::Aal5snap,
@@ -111,7 +111,7 @@ const AAL5_TRAILER: u32 = 8;
 pub(crate) const CELL: u32 = 53;
 pub(crate) const CELL_PAYLOAD: u32 = 48;
 
-/// Bytes of cells that so many bytes take in AAL5.
+/// Returns the number of bytes of cells that so many bytes take in AAL5.
 fn cells(bytes: u32) -> u32 {
     if mistaken!(CellsRoundedDown) {
         return (bytes + AAL5_TRAILER) / CELL_PAYLOAD * CELL;
@@ -130,7 +130,7 @@ pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u
     }
 }
 
-/// The same with any other framing.
+/// Returns the same with any other framing.
 #[inline(never)]
 fn framed_otherwise(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     match framing {

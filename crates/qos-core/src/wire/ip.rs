@@ -57,27 +57,27 @@ impl<'a> Ipv4<'a> {
         (fixed[0] >> 4 == 4 && len >= IPV4_HEADER && packet.len() >= len).then_some(Ipv4 { fixed, len })
     }
 
-    /// Bytes of the packet, as it says itself.
+    /// Returns the number of bytes of the packet, as it says itself.
     pub fn total_len(&self) -> usize {
         usize::from(u16::from_be_bytes([self.fixed[2], self.fixed[3]]))
     }
 
-    /// Differentiated services code point.
+    /// Returns the differentiated services code point.
     pub fn dscp(&self) -> u8 {
         self.fixed[1] >> 2
     }
 
-    /// Explicit congestion notification, see [`ecn`].
+    /// Returns the explicit congestion notification, see [`ecn`].
     pub fn ecn(&self) -> u8 {
         self.fixed[1] & 0x03
     }
 
-    /// Identification.
+    /// Returns the identification.
     pub fn identification(&self) -> [u8; 2] {
         [self.fixed[4], self.fixed[5]]
     }
 
-    /// Time to live.
+    /// Returns the time to live.
     pub fn ttl(&self) -> u8 {
         self.fixed[8]
     }
@@ -92,17 +92,17 @@ impl<'a> Ipv4<'a> {
         u16::from_be_bytes([self.fixed[6], self.fixed[7]]) & 0x1fff != 0
     }
 
-    /// Protocol number.
+    /// Returns the protocol number.
     pub fn protocol(&self) -> u8 {
         self.fixed[9]
     }
 
-    /// Source address.
+    /// Returns the source address.
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.fixed[12], self.fixed[13], self.fixed[14], self.fixed[15])
     }
 
-    /// Destination address.
+    /// Returns the destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.fixed[16], self.fixed[17], self.fixed[18], self.fixed[19])
     }
@@ -121,49 +121,49 @@ impl<'a> Ipv6<'a> {
         (fixed[0] >> 4 == 6).then_some(Ipv6 { fixed })
     }
 
-    /// Bytes of the packet, as it says itself.
+    /// Returns the number of bytes of the packet, as it says itself.
     pub fn total_len(&self) -> usize {
         IPV6_HEADER + usize::from(u16::from_be_bytes([self.fixed[4], self.fixed[5]]))
     }
 
-    /// Differentiated services code point.
+    /// Returns the differentiated services code point.
     pub fn dscp(&self) -> u8 {
         ((self.fixed[0] << 4) | (self.fixed[1] >> 4)) >> 2
     }
 
-    /// Explicit congestion notification, see [`ecn`].
+    /// Returns the explicit congestion notification, see [`ecn`].
     pub fn ecn(&self) -> u8 {
         (self.fixed[1] >> 4) & 0x03
     }
 
-    /// Flow label, 20 bits.
+    /// Returns the flow label, 20 bits.
     pub fn flow_label(&self) -> [u8; 3] {
         [self.fixed[1] & 0x0f, self.fixed[2], self.fixed[3]]
     }
 
-    /// Number of the next header: an extension header or a protocol.
+    /// Returns the number of the next header: an extension header or a protocol.
     pub fn next_header(&self) -> u8 {
         self.fixed[6]
     }
 
-    /// Hop limit.
+    /// Returns the hop limit.
     pub fn hop_limit(&self) -> u8 {
         self.fixed[7]
     }
 
-    /// Source and destination address, as bytes one behind the other.
+    /// Returns the source and destination address, as bytes one behind the other.
     pub fn addresses(&self) -> [u8; 32] {
         let mut both = [0; 32];
         both.copy_from_slice(&self.fixed[8..]);
         both
     }
 
-    /// Source address.
+    /// Returns the source address.
     pub fn source(&self) -> Ipv6Addr {
         self.address(8)
     }
 
-    /// Destination address.
+    /// Returns the destination address.
     pub fn destination(&self) -> Ipv6Addr {
         self.address(24)
     }
@@ -216,7 +216,7 @@ fn rewrite_traffic_class(frame: &mut [u8], mask: u8, bits: u8) -> bool {
     }
 }
 
-/// Source and destination port of TCP or UDP; each none if the bytes end before it.
+/// Returns the source and destination port of TCP or UDP; each none if the bytes end before it.
 pub fn ports(segment: &[u8]) -> (Option<u16>, Option<u16>) {
     (u16_at(segment, 0), u16_at(segment, 2))
 }

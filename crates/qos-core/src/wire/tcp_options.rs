@@ -29,7 +29,7 @@ pub fn lower_mss(frame: &mut [u8], most: u16) -> bool {
     true
 }
 
-/// Start and end of the header of a SYN over IPv4 in a frame.
+/// Returns the start and end of the header of a SYN over IPv4 in a frame.
 fn syn(frame: &[u8]) -> Option<(usize, usize)> {
     let found = Layout::of(frame)?;
     let packet = frame.get(found.network..).filter(|_| found.ethertype == ethertype::IPV4)?;
@@ -44,7 +44,7 @@ fn syn(frame: &[u8]) -> Option<(usize, usize)> {
     whole.then_some((start, start + len))
 }
 
-/// Offset of the maximum segment size in the header of a segment.
+/// Returns the offset of the maximum segment size in the header of a segment.
 fn mss(segment: &[u8]) -> Option<usize> {
     let mut at = HEADER;
     loop {

@@ -192,8 +192,8 @@ impl Routes {
         }
     }
 
-    /// Treatment of a destination: the longest prefix of `local`, then of `main`; among its routes the one with the
-    /// lowest priority value. The kernel handles routes by type of service, and two with the same priority.
+    /// Returns the treatment of a destination: the longest prefix of `local`, then of `main`; among its routes the one
+    /// with the lowest priority value. The kernel handles routes by type of service, and two with the same priority.
     pub fn find(&self, address: IpAddr) -> Found {
         match address {
             IpAddr::V4(address) => self.v4.find(address.into(), 32),

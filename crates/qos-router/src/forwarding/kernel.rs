@@ -284,13 +284,13 @@ impl Kernel {
         Effect::Changed
     }
 
-    /// Number of the interface whose pair's other end is interface `inside` of the daemon's namespace, if the other end
-    /// of that one has the number `peer`.
+    /// Returns the number of the interface whose pair's other end is interface `inside` of the daemon's namespace, if
+    /// the other end of that one has the number `peer`.
     pub fn other_end(&self, inside: u32, peer: u32) -> Option<u32> {
         self.links.get(&peer).filter(|link| link.peer == inside).map(|_| peer)
     }
 
-    /// Functions in use between these interfaces that [`Self::way`] does not support.
+    /// Returns the functions in use between these interfaces that [`Self::way`] does not support.
     pub fn unknown(&self, links: impl IntoIterator<Item = u32>) -> Option<String> {
         if self.rules {
             return Some("policy routing rules".to_owned());
@@ -305,7 +305,7 @@ impl Kernel {
         })
     }
 
-    /// The kernel's treatment of a packet that arrives on interface `input`; none if the kernel must be asked.
+    /// Returns the kernel's treatment of a packet that arrives on interface `input`; none if the kernel must be asked.
     pub fn way(&mut self, input: u32, packet: &Packet) -> Option<Way> {
         let from = self.links.get(&input).filter(|link| link.up && link.address == packet.to)?;
         let six = packet.destination.is_ipv6();
@@ -344,7 +344,7 @@ impl Kernel {
         Some(way(hop.link, next.address, to.address, mtu))
     }
 
-    /// The interfaces, by number.
+    /// Returns the interfaces, by number.
     pub fn links(&self) -> &HashMap<u32, Link> {
         &self.links
     }
@@ -393,7 +393,7 @@ fn is_default(rule: &RuleMessage) -> bool {
 }
 
 impl Link {
-    /// Interface of a message.
+    /// Returns the interface of a message.
     pub fn of(message: &LinkMessage) -> Link {
         let header = &message.header;
         let mut link = Link {
@@ -429,7 +429,7 @@ impl Link {
         link
     }
 
-    /// Maximum IPv6 packet length, a setting without notifications from the kernel.
+    /// Returns the maximum IPv6 packet length, a setting without notifications from the kernel.
     pub fn ipv6_mtu(&self) -> Option<u32> {
         self.ipv6_mtu
     }

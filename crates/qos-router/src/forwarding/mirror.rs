@@ -15,7 +15,7 @@ use crate::namespace::Namespace;
 /// of both versions of IP, and settings of interfaces.
 const GROUPS: u32 = bits([1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25]);
 
-/// The first group is the lowest bit.
+/// Returns the first group is the lowest bit.
 const fn bits<const N: usize>(groups: [u32; N]) -> u32 {
     let (mut bits, mut at) = (0, 0);
     while at < N {
@@ -85,7 +85,7 @@ impl Mirror {
         Self::with_buffer(namespace, BUFFER)
     }
 
-    /// The same, with room for so many bytes of messages.
+    /// Returns the same, with room for so many bytes of messages.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -219,7 +219,7 @@ impl Mirror {
         self.generation += 1;
     }
 
-    /// State of the kernel, if it is known now.
+    /// Returns the state of the kernel, if it is known now.
     pub fn kernel(&mut self) -> Option<&mut Kernel> {
         (self.state == State::Synchronous).then_some(&mut self.kernel)
     }
@@ -233,17 +233,17 @@ impl Mirror {
         }
     }
 
-    /// Number that changes with the known state.
+    /// Returns the number that changes with the known state.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Number of complete requests.
+    /// Returns the number of complete requests.
     pub fn dumps(&self) -> u64 {
         self.dumps
     }
 
-    /// Number of lost batches of messages.
+    /// Returns the number of lost batches of messages.
     pub fn overruns(&self) -> u64 {
         self.overruns
     }

@@ -255,7 +255,7 @@ impl Forwarding {
     }
 }
 
-/// Place at which the path of a flow is stored. Forced collisions of flows only cost a lookup each.
+/// Returns the place at which the path of a flow is stored. Forced collisions of flows only cost a lookup each.
 fn slot(packet: &Packet) -> usize {
     let word = |address: IpAddr| match address {
         IpAddr::V4(address) => u64::from(u32::from(address)),
@@ -268,7 +268,7 @@ fn slot(packet: &Packet) -> usize {
     (mixed >> 32) as usize % FLOWS
 }
 
-/// The numbers of the other ends of the pairs in this thread's namespace.
+/// Returns the numbers of the other ends of the pairs in this thread's namespace.
 fn peers() -> io::Result<HashMap<u32, u32>> {
     let mut peers = HashMap::new();
     dump(NETLINK_ROUTE, LINKS, |kind, body| {

@@ -45,7 +45,7 @@ impl Request {
     }
 }
 
-/// Messages of a datagram: header and body of each. A damaged message ends the list.
+/// Returns the messages of a datagram: header and body of each. A damaged message ends the list.
 pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = (NetlinkHeader, &[u8])> {
     const ALIGNMENT: usize = 4;
     std::iter::from_fn(move || {
@@ -57,7 +57,7 @@ pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = (NetlinkHeader, &[u
     })
 }
 
-/// Error in a message of the type `NLMSG_ERROR`.
+/// Returns the error in a message of the type `NLMSG_ERROR`.
 fn error(body: &[u8]) -> Option<io::Error> {
     let code = ErrorBuffer::new_checked(&body).ok().and_then(|buffer| ErrorMessage::parse(&buffer).ok())?.code?;
     Some(io::Error::from_raw_os_error(code.get().saturating_neg()))

@@ -71,12 +71,12 @@ impl Watch {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Number that changes with the findings; 0 before the first.
+    /// Returns the number that changes with the findings; 0 before the first.
     pub fn version(&self) -> u64 {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// Latest result.
+    /// Returns the latest result.
     pub fn found(&self) -> Option<Found> {
         self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

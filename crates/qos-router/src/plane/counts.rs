@@ -8,7 +8,7 @@ use crate::health::Health;
 use crate::netdev;
 
 impl Dataplane {
-    /// State of the daemon.
+    /// Returns the state of the daemon.
     pub fn health(&mut self) -> Health {
         Health {
             received: self.counts.received,
@@ -34,19 +34,20 @@ impl Dataplane {
         self.count_undelivered();
     }
 
-    /// Ring overflows since the start.
+    /// Returns the ring overflows since the start.
     fn lost(&mut self) -> u64 {
         self.ports.iter_mut().flat_map(Port::interfaces_mut).map(|i| i.ring.lost()).sum()
     }
 
-    /// Frames that the kernel gave too late for their event time, from the links or back, since the start.
+    /// Returns the number of frames that the kernel gave too late for their event time, from the links or back, since
+    /// the start.
     fn late_arrivals(&self) -> u64 {
         let came = |port: &Port| port.wire.interface().map_or(0, |interface| interface.order.late);
         let back = |port: &Port| self.engine.totals(port.id, Side::Wire).late_arrivals;
         self.ports.iter().map(|port| came(port) + back(port)).sum()
     }
 
-    /// Frames from us that the kernel took but could not deliver since the last clearing.
+    /// Returns the number of frames from us that the kernel took but could not deliver since the last clearing.
     fn undelivered(&self) -> u64 {
         let now = netdev::read(&self.outside).unwrap_or_default();
         let of = |i: &Interface| {

@@ -25,7 +25,7 @@ pub(super) struct Faces {
 }
 
 impl Faces {
-    /// Descriptor that is readable when there are news.
+    /// Returns the descriptor that is readable when there are news.
     pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
     }

@@ -14,7 +14,7 @@ use crate::forwarding::Inside;
 use crate::frame_pool::Frame;
 
 impl Dataplane {
-    /// Descriptor for notifications of the router's kernel.
+    /// Returns the descriptor for notifications of the router's kernel.
     pub fn kernel_descriptor(&self) -> Option<RawFd> {
         self.forwarding.descriptor()
     }

@@ -25,7 +25,7 @@ impl Dataplane {
         Ok(())
     }
 
-    /// Descriptor for the kernel's notifications about these interfaces.
+    /// Returns the descriptor for the kernel's notifications about these interfaces.
     pub fn link_news_descriptor(&self) -> Option<RawFd> {
         self.faces.as_ref().map(Faces::descriptor)
     }
@@ -53,7 +53,7 @@ impl Dataplane {
         })
     }
 
-    /// State of the interface of a port whose link is in memory.
+    /// Returns the state of the interface of a port whose link is in memory.
     pub fn wire_state(&self, port: usize) -> WireState {
         match &self.ports[port].wire {
             Wire::Memory(memory) => memory.state,
@@ -86,7 +86,7 @@ impl Dataplane {
         self.crossing.is_empty()
     }
 
-    /// Frames for other routers; must be returned empty by [`Self::store_crossing_frame`].
+    /// Returns the frames for other routers; must be returned empty by [`Self::store_crossing_frame`].
     pub fn take_crossing_frames(&mut self) -> Vec<Crossing> {
         std::mem::take(&mut self.crossing)
     }
@@ -96,7 +96,7 @@ impl Dataplane {
         self.crossing = empty;
     }
 
-    /// The bytes of a frame that has left.
+    /// Returns the bytes of a frame that has left.
     pub fn crossing_bytes(&self, crossing: &Crossing) -> &[u8] {
         self.pool.get(&crossing.frame)
     }
@@ -144,7 +144,7 @@ impl Dataplane {
 
 #[cfg(test)]
 impl Dataplane {
-    /// A data plane that has reached `start` and all of whose links are memory.
+    /// Returns a data plane that has reached `start` and all of whose links are memory.
     pub fn in_memory(wiring: &qos_core::PortsConfig, start: Time, clock: crate::daemon_clock::Clock) -> Self {
         use crate::forwarding::Forwarding;
         use crate::namespace::Namespace;
@@ -159,7 +159,7 @@ impl Dataplane {
         Self::assemble(clock, start, engine, ports, forwarding, 0, (Namespace::None, Namespace::None))
     }
 
-    /// A receiver that panics when a frame arrives.
+    /// Returns a receiver that panics when a frame arrives.
     pub fn without_ports(mut self) -> Self {
         self.ports.clear();
         self

@@ -152,7 +152,8 @@ impl Dataplane {
         Ok(plane)
     }
 
-    /// A data plane of these ports that has reached `now`, with the namespaces of the ports and of the IP stack.
+    /// Returns a data plane of these ports that has reached `now`, with the namespaces of the ports and of the IP
+    /// stack.
     fn assemble(
         clock: Clock,
         now: Time,
@@ -204,12 +205,12 @@ impl Dataplane {
         });
     }
 
-    /// Descriptors of the sockets: each can be read while frames wait.
+    /// Returns the descriptors of the sockets: each can be read while frames wait.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.ports.iter().flat_map(Port::interfaces).map(|i| i.ring.as_raw_fd())
     }
 
-    /// Descriptors of IP SLA's sockets.
+    /// Returns the descriptors of IP SLA's sockets.
     pub fn sla_descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.sla.descriptors()
     }
@@ -234,19 +235,19 @@ impl Dataplane {
         }
     }
 
-    /// Event time now.
+    /// Returns the event time now.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Time of the next round, if nothing arrives before.
+    /// Returns the time of the next round, if nothing arrives before.
     pub fn deadline(&self) -> Option<Time> {
         let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
         waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
-    /// Time of the next due frame on a link, as far as is known, or of another event that must not be late. Frames that
-    /// reach the inside in the meantime may be taken later, with their event time.
+    /// Returns the time of the next due frame on a link, as far as is known, or of another event that must not be late.
+    /// Frames that reach the inside in the meantime may be taken later, with their event time.
     pub fn departure(&self) -> Option<Time> {
         let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
         waiting.chain(self.engine.next_departure()).chain(self.sla.deadline()).min()
@@ -349,17 +350,17 @@ impl Dataplane {
         self.captures.end(file)
     }
 
-    /// The configured policy-maps with every default filled in.
+    /// Returns the configured policy-maps with every default filled in.
     pub fn resolve(&self) -> Resolved {
         self.engine.resolve()
     }
 
-    /// The port of that IOS name.
+    /// Returns the port of that IOS name.
     pub fn port(&self, name: &str) -> Option<PortId> {
         self.engine.port(name)
     }
 
-    /// IOS names of the ports.
+    /// Returns the IOS names of the ports.
     pub fn port_names(&self) -> impl Iterator<Item = &str> {
         self.engine.ports().map(|(_, name)| name)
     }

@@ -88,7 +88,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// Interface, unless the link is in memory.
+    /// Returns the interface, unless the link is in memory.
     pub fn interface(&self) -> Option<&Interface> {
         match self {
             Wire::Interface(interface) => Some(interface),
@@ -103,7 +103,7 @@ impl Wire {
         }
     }
 
-    /// Name of the Linux interface, which is there either way.
+    /// Returns the name of the Linux interface, which is there either way.
     pub fn name(&self) -> &str {
         match self {
             Wire::Interface(interface) => &interface.name,
@@ -130,7 +130,7 @@ impl Subinterface {
         Ok(Self { vlan: config.vlan, native: config.native, adjust_mss: config.tcp_adjust_mss, inside })
     }
 
-    /// The tag of its frames on the link.
+    /// Returns the tag of its frames on the link.
     pub fn tag(&self) -> Option<Tag> {
         (!self.native).then_some(Tag { cos: DOT1Q_COS, vlan: self.vlan })
     }
@@ -190,7 +190,7 @@ pub enum StartError {
     Wiring(#[from] qos_core::ConfigError),
 }
 
-/// The number of an interface of this namespace.
+/// Returns the number of an interface of this namespace.
 fn number(name: &str, place: &str) -> Result<u32, StartError> {
     netdev::index(name).ok_or_else(|| {
         let (name, place) = (name.to_owned(), place.to_owned());
@@ -276,7 +276,7 @@ impl Port {
         Ok(Self { id, framing, inside, peer, wire, subinterfaces, adjust_mss: None, arrivals })
     }
 
-    /// A port without an inside and with a link in memory.
+    /// Returns a port without an inside and with a link in memory.
     #[cfg(test)]
     pub fn in_memory(id: PortId, framing: Framing, memory: Memory) -> Self {
         let (wire, subinterfaces, arrivals) = (Wire::Memory(memory), Vec::new(), Vec::new());
@@ -292,17 +292,17 @@ impl Port {
         self.inside.iter_mut().chain(self.wire.interface_mut()).chain(subinterfaces)
     }
 
-    /// The interfaces that lead to the router's kernel.
+    /// Returns the interfaces that lead to the router's kernel.
     pub fn insides_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
         self.inside.iter_mut().chain(self.subinterfaces.iter_mut().map(|each| &mut each.inside))
     }
 
-    /// The index of the subinterface that a frame from the link is for.
+    /// Returns the index of the subinterface that a frame from the link is for.
     pub fn subinterface(&self, vlan: u16) -> Option<usize> {
         self.subinterfaces.iter().position(|each| each.vlan == vlan || (vlan == 0 && each.native))
     }
 
-    /// The interfaces that lead to the router's kernel, with their numbers.
+    /// Returns the interfaces that lead to the router's kernel, with their numbers.
     pub fn insides(&self) -> impl Iterator<Item = (Inside, u32)> + '_ {
         let of = |subinterface, index| (Inside { port: self.id.0, subinterface }, index);
         let subinterfaces = (0..).zip(&self.subinterfaces).map(move |(at, each)| of(Some(at), each.inside.index));

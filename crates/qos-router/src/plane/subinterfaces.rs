@@ -10,7 +10,8 @@ use super::Dataplane;
 use crate::config::DataPlaneConfig;
 use crate::netdev;
 
-/// The subinterfaces of a configuration that have an inside: its Linux name, the place of that name, the configuration.
+/// Returns the subinterfaces of a configuration that have an inside: its Linux name, the place of that name, the
+/// configuration.
 fn wanted(config: &DataPlaneConfig) -> impl Iterator<Item = (&str, &str, String, &SubinterfaceConfig)> {
     config.engine.interfaces.iter().flat_map(|(port, interface)| {
         interface.subinterfaces.iter().filter_map(move |(name, each)| {

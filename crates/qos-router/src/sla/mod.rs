@@ -84,7 +84,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent without operations, whose sockets will be opened in `namespace`.
+    /// Returns an agent without operations, whose sockets will be opened in `namespace`.
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
@@ -169,7 +169,7 @@ impl Agent {
         self.ports = self.sockets.iter().filter_map(|(number, socket)| Some((port(socket)?, *number))).collect();
     }
 
-    /// Descriptors of the sockets.
+    /// Returns the descriptors of the sockets.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         let responder = self.responder.iter().flat_map(Responder::descriptors);
         self.sockets.values().map(AsRawFd::as_raw_fd).chain(responder)
@@ -179,7 +179,7 @@ impl Agent {
         self.responder.as_ref().is_some_and(|r| r.listens_on(port))
     }
 
-    /// Whether no packet can be its own.
+    /// Returns whether no packet can be its own.
     pub fn idle(&self) -> bool {
         self.sockets.is_empty() && self.responder.is_none() && !self.process.is_modelled()
     }
@@ -189,15 +189,15 @@ impl Agent {
         self.pending = true;
     }
 
-    /// Time at which [`step`](Self::step) has something to do.
+    /// Returns the time at which [`step`](Self::step) has something to do.
     pub fn deadline(&self) -> Option<Time> {
         let responder = self.responder.as_ref().and_then(Responder::deadline);
         [self.prober.deadline(), responder].into_iter().flatten().min().map(Time)
     }
 
-    /// A frame of the router's own was seen to leave its IP stack at `at`. With `settled` event time goes with it from
-    /// there on, and what leaves is settled up to that time: a packet of an operation that was due later leaves when it
-    /// was due, so that nobody sees what it waited for the daemon.
+    /// Returns a frame of the router's own was seen to leave its IP stack at `at`. With `settled` event time goes with
+    /// it from there on, and what leaves is settled up to that time: a packet of an operation that was due later leaves
+    /// when it was due, so that nobody sees what it waited for the daemon.
     pub fn leaving(&mut self, bytes: &[u8], at: Time, settled: Option<Time>) -> Own {
         let straight = Own { at, stamp: None };
         if self.idle() {
@@ -369,7 +369,7 @@ impl Agent {
         }
     }
 
-    /// Results of one operation or of all.
+    /// Returns the results of one operation or of all.
     pub fn report(&self, now: Time, operation: Option<u32>, samples: bool) -> Report {
         let responder = self.responder.as_ref().map(Responder::protocol);
         Report::new(now.0, &self.prober, responder, operation, samples)

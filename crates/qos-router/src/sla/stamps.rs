@@ -24,14 +24,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// Identification of an ICMP message from or to `peer`.
+    /// Returns the identification of an ICMP message from or to `peer`.
     pub fn icmp(peer: IpAddr, kind: u8, identifier: u16, sequence: u16) -> Self {
         let mut payload = [0; KEY_BYTES];
         payload[0] = kind;
         Self { peer, numbers: (identifier, sequence), payload }
     }
 
-    /// Identification of a UDP packet from or to `peer`.
+    /// Returns the identification of a UDP packet from or to `peer`.
     pub fn udp(peer: IpAddr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
         let mut payload = [0; KEY_BYTES];
         let taken = bytes.len().min(KEY_BYTES);
@@ -39,7 +39,7 @@ impl Key {
         Self { peer, numbers: (source_port, destination_port), payload }
     }
 
-    /// Identification of a packet that a socket has delivered; `own` is the local UDP port.
+    /// Returns the identification of a packet that a socket has delivered; `own` is the local UDP port.
     pub fn of_received(received: &Received, own: Option<u16>) -> Self {
         let ((source, port), bytes) = (received.from, &received.bytes);
         match own {
@@ -48,7 +48,7 @@ impl Key {
         }
     }
 
-    /// Identification of a packet that an operation sends; `own` is the local UDP port.
+    /// Returns the identification of a packet that an operation sends; `own` is the local UDP port.
     pub fn of_sent(send: &Send, own: Option<u16>) -> Self {
         let ((target, port), bytes) = (send.target, &send.bytes);
         match own {
@@ -62,7 +62,7 @@ impl Key {
         Self::icmp(peer, bytes[0], at(4), at(6))
     }
 
-    /// Identification of a packet in a received frame.
+    /// Returns the identification of a packet in a received frame.
     pub fn of(probe: &Probe<'_>) -> Self {
         match *probe {
             Probe::Icmp { source, kind, identifier, sequence, .. } => Self::icmp(source, kind, identifier, sequence),

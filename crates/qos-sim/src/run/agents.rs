@@ -48,12 +48,12 @@ impl Agent {
         Agent { prober, responder, process, ports: ports.collect(), config, due: None, tells }
     }
 
-    /// The UDP operation that sends from a port.
+    /// Returns the UDP operation that sends from a port.
     pub fn operation_at(&self, port: u16) -> Option<u32> {
         self.ports.get(&port).copied()
     }
 
-    /// The port from which an operation sends.
+    /// Returns the port from which an operation sends.
     pub fn port_of(&self, operation: u32) -> Option<u16> {
         self.ports.iter().find(|(_, number)| **number == operation).map(|(port, _)| *port)
     }
@@ -106,7 +106,7 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Agents of a checked scenario.
+    /// Returns the agents of a checked scenario.
     pub fn new(scenario: &Scenario, network: &Network, start: Time) -> Agents {
         let agent = |node: &crate::network::Node| {
             let config = &scenario.nodes[&node.name];
@@ -140,7 +140,7 @@ impl Agents {
         }
     }
 
-    /// IP SLA of a node.
+    /// Returns the IP SLA of a node.
     pub fn of(&mut self, node: usize) -> &mut Agent {
         &mut self.agents[node]
     }
@@ -150,7 +150,7 @@ impl Agents {
         self.agents[node].schedule(node, now, events);
     }
 
-    /// A probe's operation starts; returns its node.
+    /// Returns a probe's operation starts; returns its node.
     pub fn begin_probe(&mut self, number: usize, now: Time) -> usize {
         let (probe, node, _) = &self.probes[number];
         let agent = &mut self.agents[*node];
@@ -168,19 +168,19 @@ impl Agents {
         self.read.extend(report.map(|report| (probe.name.clone(), report)));
     }
 
-    /// IP SLA results of a node; `None` if it has none.
+    /// Returns the IP SLA results of a node; `None` if it has none.
     pub fn report(&self, node: usize, now: Time) -> Option<Report> {
         let agent = &self.agents[node];
         agent.tells.then(|| Report::new(now.0, &agent.prober, agent.responder.as_ref(), None, false))
     }
 
-    /// Working time of a node's process level; `None` if it is not modelled.
+    /// Returns the working time of a node's process level; `None` if it is not modelled.
     pub fn process_busy_ns(&self, node: usize) -> Option<u64> {
         let process = &self.agents[node].process;
         process.is_modelled().then(|| process.busy_ns())
     }
 
-    /// Results of the probes.
+    /// Returns the results of the probes.
     pub fn into_probes(self) -> BTreeMap<String, OperationReport> {
         self.read
     }

@@ -31,7 +31,7 @@ impl Engines {
         self.stations.len()
     }
 
-    /// Owner of an engine.
+    /// Returns the owner of an engine.
     pub fn runs(&self, station: usize) -> Runs {
         self.stations[station].runs
     }
@@ -67,13 +67,13 @@ impl Engines {
         self.stations[station].engine.transmit(time, port, descriptor, packet);
     }
 
-    /// The router engine of a node.
+    /// Returns the router engine of a node.
     pub fn of_node(&self, node: usize) -> usize {
         let found = self.stations.iter().position(|station| station.runs == Runs::Router(node));
         found.expect("a router has an engine")
     }
 
-    /// A packet of a question comes in by a port: why it may not pass.
+    /// Returns a packet of a question comes in by a port: why it may not pass.
     pub fn admit(
         &mut self,
         station: usize,
@@ -89,17 +89,17 @@ impl Engines {
         self.stations[station].engine.settle_outbound(now, port);
     }
 
-    /// Levels of the token buckets of a port's policy.
+    /// Returns the levels of the token buckets of a port's policy.
     pub fn buckets(&self, station: usize, now: Time, port: PortId, side: Side) -> Vec<ClassBuckets> {
         self.stations[station].engine.buckets(now, port, side)
     }
 
-    /// Time of a frame from a port to its departure; none if it varies.
+    /// Returns the time of a frame from a port to its departure; none if it varies.
     pub fn delay_out(&self, station: usize, port: PortId) -> Option<Duration> {
         self.stations[station].engine.delay_out(port)
     }
 
-    /// Counters of an engine at one port.
+    /// Returns the counters of an engine at one port.
     pub fn interface_counters(
         &mut self,
         station: usize,
@@ -110,7 +110,7 @@ impl Engines {
         self.stations[station].engine.counters_with(now, Some(port), rest)
     }
 
-    /// Counters of an engine; `rest` has the properties of a packet's headers that the engine lacks.
+    /// Returns the counters of an engine; `rest` has the properties of a packet's headers that the engine lacks.
     pub fn counters(&mut self, station: usize, now: Time, rest: &dyn Fn(&PacketId) -> HeaderRest) -> Counters {
         self.stations[station].engine.counters_with(now, None, rest)
     }

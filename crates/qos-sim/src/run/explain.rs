@@ -50,7 +50,7 @@ impl<W: Write> Run<'_, W> {
         Ok(self.asking.and_then(|asking| asking.answer))
     }
 
-    /// The moment of the question: the packet comes to the router.
+    /// Returns the moment of the question: the packet comes to the router.
     pub(super) fn ask(&mut self, now: Time) -> io::Result<()> {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let station = self.world.engines.of_node(asking.asked.node);

@@ -58,8 +58,8 @@ impl Interface {
         }
     }
 
-    /// The host hands over a packet of `counted_len` bytes with its Ethernet header, `line_len` on the line. `None`:
-    /// the queue is full.
+    /// Returns the host hands over a packet of `counted_len` bytes with its Ethernet header, `line_len` on the line.
+    /// `None`: the queue is full.
     pub fn send(&mut self, now: Time, counted_len: u32, line_len: u32) -> Option<Taken> {
         let entered = match self.jitter_ns {
             0 => now,

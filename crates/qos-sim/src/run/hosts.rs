@@ -30,7 +30,7 @@ impl Hosts {
         }
     }
 
-    /// A host sends by one of its ends. `None`: its queue is full.
+    /// Returns a host sends by one of its ends. `None`: its queue is full.
     pub fn send(&mut self, host: usize, end: usize, now: Time, descriptor: &Descriptor) -> Option<Taken> {
         let report = &mut self.reports[host];
         report.packets_sent += 1;
@@ -50,12 +50,12 @@ impl Hosts {
         self.reports[host].tcp.add(counts);
     }
 
-    /// Packets for which the hosts' queues had no room.
+    /// Returns the number of packets for which the hosts' queues had no room.
     pub fn queue_drops(&self) -> u64 {
         self.reports.iter().map(|host| host.queue_drops).sum()
     }
 
-    /// Counters by node.
+    /// Returns the counters by node.
     pub fn into_reports(self) -> Vec<HostReport> {
         self.reports
     }

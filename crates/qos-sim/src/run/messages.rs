@@ -29,7 +29,7 @@ enum Message {
 }
 
 impl<W: Write> Run<'_, W> {
-    /// A node's operations or responder have something to do, unless the traffic has ended.
+    /// Returns a node's operations or responder have something to do, unless the traffic has ended.
     pub(super) fn agent_due(&mut self, node: usize, now: Time) -> io::Result<()> {
         if self.draining || !self.world.agents.of(node).is_due(now) {
             return Ok(());
@@ -67,7 +67,7 @@ impl<W: Write> Run<'_, W> {
         }
     }
 
-    /// A message leaves the node that it comes from.
+    /// Returns a message leaves the node that it comes from.
     pub(super) fn leave(&mut self, now: Time, id: PacketId) -> io::Result<()> {
         let world = &mut self.world;
         let packet = *world.pool.get(id);
@@ -100,7 +100,7 @@ impl<W: Write> Run<'_, W> {
         self.see(end, Side::Wire, now, taken.starts, id)
     }
 
-    /// A packet for the node itself has arrived there at `at`.
+    /// Returns a packet for the node itself has arrived there at `at`.
     pub(super) fn reaches(&mut self, node: usize, now: Time, at: Time, id: PacketId) -> io::Result<()> {
         let packet = *self.world.pool.get(id);
         let agent = self.world.agents.of(node);
@@ -108,7 +108,7 @@ impl<W: Write> Run<'_, W> {
         self.at(now, Time(done), Message::IsTaken(id))
     }
 
-    /// Process level is done with a message that has arrived.
+    /// Returns the process level is done with a message that has arrived.
     pub(super) fn taken(&mut self, at: Time, id: PacketId) -> io::Result<()> {
         let world = &mut self.world;
         world.tally.delivered();
@@ -157,7 +157,7 @@ impl Agent {
         }
     }
 
-    /// A message has arrived at `at`. Returns its answer, and the answer's type-of-service byte.
+    /// Returns a message has arrived at `at`. Returns its answer, and the answer's type-of-service byte.
     fn receive(&mut self, packet: &Packet, from: (IpAddr, u16), message: &mut [u8], at: Time) -> Option<(Vec<u8>, u8)> {
         if packet.protocol() != protocol::UDP {
             let stamp = ip_sla::since_midnight(at.0);
@@ -197,7 +197,7 @@ impl Agent {
 }
 
 impl World {
-    /// The address with a number.
+    /// Returns the address with a number.
     pub(super) fn address(&self, number: u32) -> IpAddr {
         self.traffic.addresses[number as usize]
     }
@@ -241,7 +241,7 @@ impl World {
         Some(message_packet(packet, send.tos, send.bytes.len()))
     }
 
-    /// A node's IP stack has made a packet.
+    /// Returns a node's IP stack has made a packet.
     fn emit(&mut self, packet: Packet, mut message: Vec<u8>) -> PacketId {
         if packet.protocol() == protocol::ICMPV6 {
             complete_icmpv6(&mut message, [packet.source, packet.destination].map(|each| self.address(each)));
@@ -251,7 +251,7 @@ impl World {
     }
 }
 
-/// The packet with a message of so many bytes, as its sender makes it.
+/// Returns the packet with a message of so many bytes, as its sender makes it.
 fn message_packet(packet: Packet, type_of_service: u8, bytes: usize) -> Packet {
     Packet {
         ttl: INITIAL_TTL,

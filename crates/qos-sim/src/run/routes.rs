@@ -29,7 +29,7 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// The routes of all nodes to numbered addresses.
+    /// Returns the routes of all nodes to numbered addresses.
     pub fn new(network: &Network, addresses: &[IpAddr]) -> Routes {
         let owner = |address: &IpAddr| {
             network.nodes.iter().position(|node| node.ends.iter().any(|end| network.ends[*end].has(*address)))
@@ -45,7 +45,7 @@ impl Routes {
         Routes { next: (0..network.nodes.len()).map(route).collect(), owners }
     }
 
-    /// Next hop of a node for the address with number `to`.
+    /// Returns the next hop of a node for the address with number `to`.
     pub fn next(&self, node: usize, to: u32) -> Next {
         match self.next[node][to as usize] {
             NOWHERE => Next::Nowhere,
@@ -54,7 +54,7 @@ impl Routes {
         }
     }
 
-    /// The node that has the address with that number.
+    /// Returns the node that has the address with that number.
     pub fn owner(&self, number: u32) -> Option<usize> {
         self.owners[number as usize]
     }

@@ -38,7 +38,7 @@ impl Tally {
         self.expired += 1;
     }
 
-    /// The counts, with those that hosts dropped (`host_queue`) and those that are still under way.
+    /// Returns the counts, with those that hosts dropped (`host_queue`) and those that are still under way.
     pub fn report(&self, host_queue: u64, queued: u64) -> PacketsReport {
         let by_engine = DropReason::ALL
             .into_iter()

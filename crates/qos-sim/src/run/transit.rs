@@ -16,7 +16,7 @@ use crate::scenario::NodeKind;
 use crate::tcp::Segment;
 
 impl<W: Write> Run<'_, W> {
-    /// An engine's deadline has come.
+    /// Returns an engine's deadline has come.
     pub(super) fn engine_due(&mut self, station: usize, now: Time) -> io::Result<()> {
         self.settle(station, now)?;
         self.world.schedule(station);
@@ -85,7 +85,7 @@ impl<W: Write> Run<'_, W> {
         self.arrive(peer(from), now, descriptor, payload)
     }
 
-    /// A packet has come along a link to its end at a node.
+    /// Returns a packet has come along a link to its end at a node.
     fn arrive(&mut self, end: usize, now: Time, descriptor: &Descriptor, id: PacketId) -> io::Result<()> {
         let at = &self.world.network.ends[end];
         let node = at.node;
@@ -119,7 +119,8 @@ impl<W: Write> Run<'_, W> {
         }
     }
 
-    /// A host sends a packet. Returns when it has left the host's queue, which is at once when there is no room for it.
+    /// Returns a host sends a packet. Returns when it has left the host's queue, which is at once when there is no room
+    /// for it.
     pub(super) fn send(&mut self, now: Time, packet: Packet) -> io::Result<Time> {
         let world = &mut self.world;
         world.tally.offered();
@@ -136,7 +137,7 @@ impl<W: Write> Run<'_, W> {
         Ok(taken.leaves)
     }
 
-    /// A packet passes a port of an engine, if there is a capture.
+    /// Returns a packet passes a port of an engine, if there is a capture.
     #[inline]
     fn see_port(
         &mut self,
@@ -151,7 +152,7 @@ impl<W: Write> Run<'_, W> {
         self.see(end, side, now, time, packet)
     }
 
-    /// A packet passes an end of a link (`Side::Wire`: it goes out) at `time`, which is not before `now`.
+    /// Returns a packet passes an end of a link (`Side::Wire`: it goes out) at `time`, which is not before `now`.
     #[inline]
     pub(super) fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
         match self.recorders.sees(end) {

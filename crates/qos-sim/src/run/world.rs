@@ -38,7 +38,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A network at its start.
+    /// Returns a network at its start.
     pub fn new(
         scenario: &Scenario,
         start: Time,
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn network(&self) -> &Network {
         &self.network
     }
@@ -96,7 +96,7 @@ impl World {
         self.start
     }
 
-    /// Virtual time since the start.
+    /// Returns the virtual time since the start.
     pub(super) fn elapsed(&self, now: Time) -> Duration {
         now.since(self.start)
     }
@@ -145,7 +145,7 @@ impl World {
         self.engines.transmit(at.engine, time, at.port, descriptor, packet);
     }
 
-    /// The result, without the routers.
+    /// Returns the result, without the routers.
     pub fn report(mut self, end: Time) -> Report<()> {
         for transfer in &self.traffic.transfers {
             for (end, way) in self.traffic.streams[transfer.stream].ways.iter().enumerate() {

@@ -20,12 +20,12 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Properties of one end, before it knows the other.
+    /// Returns the properties of one end, before it knows the other.
     pub fn offered(settings: &Settings) -> Agreed {
         Agreed { sack: settings.sack, timestamps: settings.timestamps, ecn: settings.ecn, mss: settings.mss }
     }
 
-    /// Properties of both ends, the other one from its SYN.
+    /// Returns the properties of both ends, the other one from its SYN.
     pub fn with(settings: &Settings, syn: &Segment) -> Agreed {
         let options = syn.syn_options;
         let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);

@@ -283,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// Round trip known to the receiver, from arriving segments or from its own.
+    /// Returns the round trip known to the receiver, from arriving segments or from its own.
     fn round_trip(&self) -> Option<Duration> {
         match (self.receiver.round_trip(), self.sender.rtt().smoothed()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -350,7 +350,7 @@ impl Connection {
         }
     }
 
-    /// Time at which [`Connection::on_timer`] must be called, regardless of earlier arrivals.
+    /// Returns the time at which [`Connection::on_timer`] must be called, regardless of earlier arrivals.
     pub fn deadline(&self) -> Option<Time> {
         if let Some(handshake) = &self.handshake {
             return Some(handshake.alarm.at);
@@ -368,7 +368,7 @@ impl Connection {
         self.sender.leaves_queue(at);
     }
 
-    /// Bytes of payload handed to the application, in order and complete.
+    /// Returns the number of bytes of payload handed to the application, in order and complete.
     pub fn received(&self) -> u64 {
         self.receiver.payload_since(FIRST)
     }
@@ -378,7 +378,7 @@ impl Connection {
         self.receiver.finished()
     }
 
-    /// State of the connection.
+    /// Returns the state of the connection.
     pub fn state(&self) -> State {
         if self.handshake.is_some() {
             return if self.passive { State::SynReceived } else { State::SynSent };
@@ -391,12 +391,12 @@ impl Connection {
         }
     }
 
-    /// Payload bytes of a full segment, as both ends agreed.
+    /// Returns the payload bytes of a full segment, as both ends agreed.
     pub fn mss(&self) -> u32 {
         self.agreed.mss
     }
 
-    /// Report of the connection.
+    /// Returns the report of the connection.
     pub fn statistics(&self) -> Statistics {
         let sender = &self.sender;
         let (rtt, counts) = (sender.rtt(), sender.counts());

@@ -38,7 +38,7 @@ impl SackBlocks {
         true
     }
 
-    /// The blocks in their order.
+    /// Returns the blocks in their order.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.used)]
     }
@@ -96,12 +96,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The sequence number after the segment: SYN and FIN count as one byte each.
+    /// Returns the sequence number after the segment: SYN and FIN count as one byte each.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.syn) + u64::from(self.fin)
     }
 
-    /// Bytes of the TCP header with its options, as Linux lays them out.
+    /// Returns the number of bytes of the TCP header with its options, as Linux lays them out.
     pub fn header_bytes(&self) -> u32 {
         let mut options = 0;
         if self.timestamps.is_some() {

@@ -47,7 +47,7 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// A current Linux with its defaults.
+    /// Returns a current Linux with its defaults.
     fn default() -> Profile {
         Profile {
             congestion_control: CongestionControl::Cubic,
@@ -133,7 +133,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A current Linux with its defaults, on an interface of `mtu` bytes.
+    /// Returns a current Linux with its defaults, on an interface of `mtu` bytes.
     pub fn modern(mtu: u32) -> Settings {
         Settings {
             congestion_control: CongestionControl::Cubic,
@@ -172,7 +172,7 @@ impl Settings {
         }
     }
 
-    /// The window of the SYN: whole segments, if it has room for one.
+    /// Returns the window of the SYN: whole segments, if it has room for one.
     pub(crate) fn offered_at_first(&self) -> u64 {
         let window = self.initial_receive_window.min(self.receive_buffer);
         let mss = u64::from(self.mss.max(1));
@@ -183,7 +183,7 @@ impl Settings {
         }
     }
 
-    /// Settings of the profile on an interface of `mtu` bytes.
+    /// Returns the settings of the profile on an interface of `mtu` bytes.
     pub fn from_profile(profile: &Profile, mtu: u32) -> Settings {
         Settings {
             congestion_control: profile.congestion_control,
@@ -204,7 +204,7 @@ impl Settings {
     }
 }
 
-/// Payload bytes of a full segment over an interface of `mtu` bytes.
+/// Returns the payload bytes of a full segment over an interface of `mtu` bytes.
 pub fn mss_for(mtu: u32, timestamps: bool) -> u32 {
     let options = if timestamps { TIMESTAMPS_BYTES } else { 0 };
     mtu.saturating_sub(IPV4_HEADER_BYTES + HEADER_BYTES + options)

@@ -32,12 +32,13 @@ impl Ticks {
     /// Timers run out exactly.
     pub const NONE: Ticks = Ticks { period: 0, start: Time(0), ran: 0 };
 
-    /// A tick each `period_ns` (Linux CONFIG_HZ), of a clock that has run for `ran_ns` at `start`. Zero: no ticks.
+    /// Returns a tick each `period_ns` (Linux CONFIG_HZ), of a clock that has run for `ran_ns` at `start`. Zero: no
+    /// ticks.
     pub fn new(period_ns: u64, start: Time, ran_ns: u64) -> Ticks {
         Ticks { period: period_ns, start, ran: ran_ns }
     }
 
-    /// A duration in whole ticks, rounded up.
+    /// Returns a duration in whole ticks, rounded up.
     pub(crate) fn whole(self, duration: Duration) -> Duration {
         match self.period {
             0 => duration,
@@ -45,7 +46,7 @@ impl Ticks {
         }
     }
 
-    /// The begin of the tick in which a time is.
+    /// Returns the begin of the tick in which a time is.
     pub(crate) fn begin(self, time: Time) -> Time {
         match self.period {
             0 => time,
@@ -53,7 +54,7 @@ impl Ticks {
         }
     }
 
-    /// A timer that is set at `now` to run out after `wait`.
+    /// Returns a timer that is set at `now` to run out after `wait`.
     pub(super) fn after(self, now: Time, wait: Duration) -> Alarm {
         match self.period {
             0 => self.at(now, now + wait),
@@ -61,7 +62,7 @@ impl Ticks {
         }
     }
 
-    /// A timer that is set at `now` to run out at `until`.
+    /// Returns a timer that is set at `now` to run out at `until`.
     ///
     /// It runs out at the end of the slot of the wheel that has it, so never early: of the first level, up to 62 ticks,
     /// a tick later, of the second, up to 503 ticks, at the next multiple of 8 ticks.

@@ -21,7 +21,7 @@ fn bucket(time: u64) -> usize {
     (shift as usize * (1 << PRECISION)) + (time >> shift) as usize
 }
 
-/// The greatest time that is counted in a bucket.
+/// Returns the greatest time that is counted in a bucket.
 fn greatest(bucket: usize) -> u64 {
     let shift = (bucket >> PRECISION).saturating_sub(1);
     let first = ((bucket - (shift << PRECISION)) as u64) << shift;
@@ -77,7 +77,8 @@ impl Delays {
         })
     }
 
-    /// The greatest time of the bucket of the packet that so many per cent do not exceed, at most the greatest of all.
+    /// Returns the greatest time of the bucket of the packet that so many per cent do not exceed, at most the greatest
+    /// of all.
     fn quantile(&self, percent: u64) -> u64 {
         let rank = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut below = 0;

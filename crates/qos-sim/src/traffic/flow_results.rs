@@ -9,7 +9,7 @@ use super::{Arrivals, Course, Kind, Stream, Traffic};
 use crate::report::{FlowReport, IntervalReport, StreamReport};
 
 impl Traffic {
-    /// Result of each flow.
+    /// Returns the result of each flow.
     pub fn report(&self) -> BTreeMap<String, FlowReport> {
         self.flows.iter().map(|flow| (flow.name.clone(), self.report_flow(flow))).collect()
     }
@@ -35,7 +35,7 @@ impl Traffic {
 }
 
 impl Arrivals {
-    /// Results by interval, for at least `duration_ns`.
+    /// Returns the results by interval, for at least `duration_ns`.
     fn report(&self, stream: u32, duration_ns: u64) -> impl Iterator<Item = IntervalReport> + '_ {
         let count = (duration_ns.div_ceil(self.interval_ns) as usize).max(self.bytes.len());
         (0..count).map(move |index| {

@@ -226,7 +226,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Kind of the next stream; only TCP uses the hosts' settings.
+    /// Returns the kind of the next stream; only TCP uses the hosts' settings.
     fn kind(
         &mut self,
         flow: &Flow,
@@ -267,7 +267,7 @@ impl Traffic {
         })
     }
 
-    /// The number of an address, if it is one of the network's or of an operation's.
+    /// Returns the number of an address, if it is one of the network's or of an operation's.
     pub fn number_of(&self, address: IpAddr) -> Option<u32> {
         self.addresses.iter().position(|known| *known == address).map(|number| number as u32)
     }
@@ -282,7 +282,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// A stream's two directions, from its client first; `numbers` are those of the addresses.
+    /// Returns a stream's two directions, from its client first; `numbers` are those of the addresses.
     fn ways(
         &self,
         network: &Network,
@@ -327,7 +327,7 @@ fn ends(network: &Network, flow: &Flow, path: &str) -> Result<Ends, ConfigError>
     Ok(Ends { hosts: [source, destination], addresses, leaves })
 }
 
-/// The source port that the flow asks for in one of its streams.
+/// Returns the source port that the flow asks for in one of its streams.
 fn client_port(flow: &Flow, stream: u32, path: &str) -> Result<Option<u16>, ConfigError> {
     let Some(first) = flow.client_port else { return Ok(None) };
     match u16::try_from(u32::from(first) + stream) {
@@ -340,7 +340,7 @@ fn client_port(flow: &Flow, stream: u32, path: &str) -> Result<Option<u16>, Conf
     }
 }
 
-/// The settings of the two hosts' TCP for a flow.
+/// Returns the settings of the two hosts' TCP for a flow.
 fn settings(
     scenario: &Scenario,
     network: &Network,
@@ -369,7 +369,7 @@ fn host(network: &Network, name: &str, path: &str) -> Result<usize, ConfigError>
     Ok(node)
 }
 
-/// An address of the host: the one that is asked for, or the only one.
+/// Returns an address of the host: the one that is asked for, or the only one.
 fn address(network: &Network, host: usize, wanted: Option<IpAddr>, path: &str) -> Result<IpAddr, ConfigError> {
     let ends = network.nodes[host].ends.iter().flat_map(|end| &network.ends[*end].addresses);
     let own: Vec<IpAddr> = ends.map(IpNet::addr).collect();

@@ -77,7 +77,7 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    /// A packet of the stream with that number.
+    /// Returns a packet of the stream with that number.
     #[inline]
     pub fn packet(&self, stream: usize, way: Way, ecn: u8, content: Content) -> Packet {
         Packet {

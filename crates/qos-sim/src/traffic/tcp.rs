@@ -49,7 +49,7 @@ pub(crate) struct Transfer {
     past: [TcpReport; 2],
 }
 
-/// The number of the end that sends that way, in arrays of two.
+/// Returns the number of the end that sends that way, in arrays of two.
 pub(crate) fn sender(way: Way) -> usize {
     way as usize
 }
@@ -74,7 +74,7 @@ fn check_profile(profile: &Profile, path: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The settings of a host's end of a flow's connections.
+/// Returns the settings of a host's end of a flow's connections.
 pub(crate) fn settings(profile: &Profile, flow: &Flow, ipv6: bool, path: &str) -> Result<Settings, ConfigError> {
     check_profile(profile, path)?;
     let mut settings = Settings::from_profile(profile, MTU);
@@ -92,7 +92,7 @@ pub(crate) fn settings(profile: &Profile, flow: &Flow, ipv6: bool, path: &str) -
     Ok(settings)
 }
 
-/// Bytes per write and the time between two writes of an application with a rate or a gap.
+/// Returns the bytes per write and the time between two writes of an application with a rate or a gap.
 fn writes(flow: &Flow, path: &str) -> Result<Option<(u32, Gap)>, ConfigError> {
     let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
     let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
@@ -121,7 +121,7 @@ fn writes(flow: &Flow, path: &str) -> Result<Option<(u32, Gap)>, ConfigError> {
 }
 
 impl Transfer {
-    /// A stream of a flow, of which the connection is still to be opened.
+    /// Returns a stream of a flow, of which the connection is still to be opened.
     pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
         let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
         for (field, found) in [("frames", !flow.frames.is_empty()), ("take_turns", flow.take_turns)] {
@@ -202,12 +202,12 @@ impl Transfer {
         true
     }
 
-    /// Time for which the receiver has had its connection.
+    /// Returns the time for which the receiver has had its connection.
     pub fn receiving(&self, now: Time) -> Option<Duration> {
         self.since[1].map(|since| now.since(since))
     }
 
-    /// Data that has reached the receiver's application since the last call.
+    /// Returns the data that has reached the receiver's application since the last call.
     pub fn take_received(&mut self, now: Time) -> u64 {
         let Some(server) = &self.ends[1] else { return 0 };
         let before = std::mem::replace(&mut self.received, server.received());
@@ -218,7 +218,7 @@ impl Transfer {
         self.received - before
     }
 
-    /// The sender's application begins to write. Returns when it writes next.
+    /// Returns the sender's application begins to write. Returns when it writes next.
     pub fn begin(&mut self, now: Time, duration_ns: u64, out: &mut Vec<Segment>) -> Option<Time> {
         match self.writes {
             None => {
@@ -232,7 +232,7 @@ impl Transfer {
         }
     }
 
-    /// The sender's application writes the due data. Returns the time of its next write.
+    /// Returns the sender's application writes the due data. Returns the time of its next write.
     pub fn write(&mut self, now: Time, out: &mut Vec<Segment>) -> Option<Time> {
         let (bytes, _) = self.writes?;
         loop {
@@ -248,12 +248,12 @@ impl Transfer {
         }
     }
 
-    /// Times of the writes that arrived in full; empty without a rate.
+    /// Returns the times of the writes that arrived in full; empty without a rate.
     pub fn write_times(&self) -> &Delays {
         &self.write_times
     }
 
-    /// Number of writes whose last byte has not arrived.
+    /// Returns the number of writes whose last byte has not arrived.
     pub fn unfinished_writes(&self) -> u64 {
         self.writing.len() as u64
     }
@@ -297,7 +297,7 @@ impl Transfer {
         }
     }
 
-    /// Time at which an end needs an event, unless there is one at or before that time.
+    /// Returns the time at which an end needs an event, unless there is one at or before that time.
     pub fn reschedule(&mut self, end: usize) -> Option<Time> {
         let deadline = self.ends[end].as_ref()?.deadline()?;
         if self.due[end].is_some_and(|due| due <= deadline) {
@@ -330,7 +330,7 @@ impl Transfer {
         self.given_up = true;
     }
 
-    /// Counters of the TCP at an end.
+    /// Returns the counters of the TCP at an end.
     pub fn counts(&self, end: usize) -> TcpReport {
         let Some(connection) = &self.ends[end] else { return self.past[end] };
         let statistics = connection.statistics();
@@ -346,12 +346,12 @@ impl Transfer {
         self.retransmitted.is_some()
     }
 
-    /// Segments retransmitted within the duration of the flow.
+    /// Returns the number of segments retransmitted within the duration of the flow.
     pub fn retransmits(&self) -> u64 {
         self.retransmitted.unwrap_or_else(|| self.counts(0).retransmitted_segments)
     }
 
-    /// Payload of a full segment, once the ends have agreed.
+    /// Returns the payload of a full segment, once the ends have agreed.
     pub fn mss(&self) -> Option<u32> {
         self.mss
     }
@@ -361,7 +361,7 @@ impl Transfer {
         self.since[1].is_some()
     }
 
-    /// Mean of the round trips noted, in milliseconds.
+    /// Returns the mean of the round trips noted, in milliseconds.
     pub fn rtt_mean_ms(&self) -> Option<f64> {
         (self.rtt_count > 0).then(|| self.rtt_sum_ns as f64 / f64::from(self.rtt_count) / 1e6)
     }

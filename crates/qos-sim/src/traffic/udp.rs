@@ -151,7 +151,7 @@ impl Source {
 }
 
 impl Source {
-    /// The next datagram of the frame that is being sent.
+    /// Returns the next datagram of the frame that is being sent.
     fn part_of_frame(&mut self) -> Datagram {
         let payload = self.left.min(self.most);
         self.left -= payload;

@@ -127,7 +127,7 @@ impl<P> Tin<P> {
         }
     }
 
-    /// The queue of a packet, which is its flow's from now on.
+    /// Returns the queue of a packet, which is its flow's from now on.
     fn flow_of(&mut self, hashes: Hashes) -> usize {
         let Tin { flows, tags, .. } = self;
         let (at, found) = place(hashes.flow, tags, |at| flows[at].set != Set::None);
@@ -172,12 +172,12 @@ impl<P> Tin<P> {
         self.count_bulk(at, true);
     }
 
-    /// True if the set has flows that may have packets.
+    /// Returns whether the set has flows that may have packets.
     fn serves(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }
 
-    /// The list of the next flow. The decaying ones have their turn first, one of them each time.
+    /// Returns the list of the next flow. The decaying ones have their turn first, one of them each time.
     fn next_list(&mut self, first: bool) -> Option<&mut VecDeque<u32>> {
         let Tin { sparse, bulk, decaying, .. } = self;
         if first && !decaying.is_empty() {
@@ -236,7 +236,7 @@ impl<P> Tin<P> {
     }
 }
 
-/// An average that moves by 2⁻ⁿ of the distance.
+/// Returns an average that moves by 2⁻ⁿ of the distance.
 fn averaged(average: u64, sample: u64, shift: u32) -> u64 {
     average - (average >> shift) + (sample >> shift)
 }
@@ -258,8 +258,8 @@ impl<P> Cake<P> {
         usize::from(self.plan.tin_of[code_point])
     }
 
-    /// Quantum of a flow in each round: that of its tin, shared among the bulk flows of the host that has more of them.
-    /// The remainder of the division is rounded at random, so that no bytes are lost on average.
+    /// Returns the quantum of a flow in each round: that of its tin, shared among the bulk flows of the host that has
+    /// more of them. The remainder of the division is rounded at random, so that no bytes are lost on average.
     fn quantum(&mut self, tin: usize, at: usize, dithered: bool) -> i64 {
         let Tin { plan, flows, hosts, .. } = &self.tins[tin];
         let mut load = 1;
@@ -295,7 +295,7 @@ impl<P> Cake<P> {
         true
     }
 
-    /// The tin to serve.
+    /// Returns the tin to serve.
     fn choose_tin(&mut self, now: Time) -> Option<usize> {
         if !self.tins.iter().any(Tin::serves) {
             return None;
@@ -330,7 +330,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// A packet of a flow that may leave now; none if it was dropped, or if there was none.
+    /// Returns a packet of a flow that may leave now; none if it was dropped, or if there was none.
     fn take(&mut self, number: usize, at: usize, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>> {
         loop {
             let random = self.chance.next();

@@ -59,8 +59,8 @@ impl Hashes {
     }
 }
 
-/// The place of a tag in a table of sets: the queue that it has, or a free one, or the one of its hash. The second
-/// part is how it was found.
+/// Returns the place of a tag in a table of sets: the queue that it has, or a free one, or the one of its hash. The
+/// second part is how it was found.
 pub(crate) fn place(tag: u64, tags: &[u64], taken: impl Fn(usize) -> bool) -> (usize, Found) {
     let hash = (tag % tags.len() as u64) as usize;
     let (set, way) = (hash - hash % WAYS, hash % WAYS);

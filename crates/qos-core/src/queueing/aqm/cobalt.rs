@@ -33,8 +33,8 @@ pub(crate) struct Signal {
     pub marked: bool,
 }
 
-/// Time of the next signal after one at `from`. Linux approximates the root by several steps of Newton's method, which
-/// makes no difference.
+/// Returns the time of the next signal after one at `from`. Linux approximates the root by several steps of Newton's
+/// method, which makes no difference.
 fn control_law(from: Time, interval: Duration, count: u32) -> Time {
     from + Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt()) as u64)
 }
@@ -64,12 +64,13 @@ impl Cobalt {
         }
     }
 
-    /// True if state remains that decays with time.
+    /// Returns whether state remains that decays with time.
     pub fn is_active(&self, now: Time) -> bool {
         self.probability > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Decision on a departing packet with this wait; a marked packet is marked here. `random` is uniform below 2³².
+    /// Returns the decision on a departing packet with this wait; a marked packet is marked here. `random` is uniform
+    /// below 2³².
     pub fn decide(
         &mut self,
         now: Time,
@@ -120,7 +121,7 @@ impl Cobalt {
 pub(crate) struct Chance(pub u64);
 
 impl Chance {
-    /// The next one.
+    /// Returns the next one.
     pub fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mix(self.0) >> 32) as u32

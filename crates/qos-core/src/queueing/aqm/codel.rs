@@ -25,7 +25,7 @@ const INVERSE_ROOT_OF_ONE: u16 = u16::MAX;
 
 /// A queue from which the law takes packets.
 pub(crate) trait Waiting<P> {
-    /// The packet that came first.
+    /// Returns the packet that came first.
     fn pop(&mut self) -> Option<Item<P>>;
     /// Counted bytes that wait.
     fn bytes(&self) -> u64;
@@ -46,7 +46,7 @@ pub(crate) struct Codel {
     dropping: bool,
 }
 
-/// A number of nanoseconds in whole units of the law's clock.
+/// Returns a number of nanoseconds in whole units of the law's clock.
 fn whole_ticks(ns: u64) -> u64 {
     ns & !(TICK_NS - 1)
 }
@@ -82,13 +82,13 @@ impl Codel {
         self.inverse_root = (step.wrapping_mul(root) >> 47) as u16;
     }
 
-    /// Time of the next drop after one at `from`.
+    /// Returns the time of the next drop after one at `from`.
     fn control_law(&self, from: Time, plan: &CodelPlan) -> Time {
         let ticks = ((plan.interval.0 / TICK_NS) * u64::from(self.inverse_root)) >> 16;
         from + Duration(ticks * TICK_NS)
     }
 
-    /// The packet that leaves at `now`; packets dropped before it are put in `lost`.
+    /// Returns the packet that leaves at `now`; packets dropped before it are put in `lost`.
     pub fn dequeue<P>(
         &mut self,
         now: Time,
@@ -192,19 +192,19 @@ mod tests {
         fn pop(&mut self) -> Option<Item<u32>> {
             self.pop_front()
         }
-        /// All packets of [`queue`] have one size, and a sum over thousands at each packet takes seconds.
+        /// Returns all packets of [`queue`] have one size, and a sum over thousands at each packet takes seconds.
         fn bytes(&self) -> u64 {
             self.front().map_or(0, |item| self.len() as u64 * u64::from(item.bytes()))
         }
     }
 
-    /// Packets numbered from 0 that all came at the beginning.
+    /// Returns the packets numbered from 0 that all came at the beginning.
     fn queue(packets: u32, ecn: u8) -> VecDeque<Item<u32>> {
         let descriptor = Descriptor { counted_len: 1_514, ecn, ..Descriptor::UNKNOWN };
         (0..packets).map(|payload| Item { descriptor, payload, class: None, arrival: Time(0), delayed: 0 }).collect()
     }
 
-    /// The times of drops, or marks, of a queue that never empties, with a packet each `gap_ns`.
+    /// Returns the times of drops, or marks, of a queue that never empties, with a packet each `gap_ns`.
     fn drops(plan: &CodelPlan, ecn: u8, gap_ns: u64, packets: u32) -> Vec<u64> {
         let (mut law, mut waiting) = (Codel::default(), queue(2 * packets, ecn));
         let (mut decisions, mut lost) = (Decisions::default(), Vec::new());
@@ -218,7 +218,7 @@ mod tests {
         found
     }
 
-    /// Approximations of 1/√n for n from 1 on: 1, 0.5, 0.5625, 0.4878, each by a step of Newton's method.
+    /// Returns the approximations of 1/√n for n from 1 on: 1, 0.5, 0.5625, 0.4878, each by a step of Newton's method.
     fn inverse_roots() -> impl Iterator<Item = f64> {
         (1..).scan(1.0, |root, count| {
             if count > 1 {

@@ -85,7 +85,7 @@ impl<P> FqCodel<P> {
         }
     }
 
-    /// The queue of a packet: any number of them, not a power of two alone.
+    /// Returns the queue of a packet: any number of them, not a power of two alone.
     fn flow_of(&self, descriptor: &Descriptor) -> usize {
         match self.plan.flows {
             flows if flows.is_power_of_two() => flow_index(descriptor.flow, self.seed, flows),

@@ -14,8 +14,8 @@ pub(crate) type Lost<P> = (DropReason, Item<P>);
 /// Bytes of a full Ethernet frame without its FCS: the kernel's `psched_mtu`.
 pub(crate) const FULL_FRAME: u32 = 1_514;
 
-/// Bytes of a packet's memory in Linux: `struct sk_buff`, and a buffer for headroom, packet and `skb_shared_info` in
-/// the sizes of `kmalloc`.
+/// Returns the number of bytes of a packet's memory in Linux: `struct sk_buff`, and a buffer for headroom, packet and
+/// `skb_shared_info` in the sizes of `kmalloc`.
 pub(crate) fn memory_of(bytes: u32) -> u64 {
     const SK_BUFF: u64 = 256;
     const AROUND_PACKET: u64 = 384;
@@ -44,15 +44,15 @@ pub(crate) trait Manage<P> {
     fn remove(&mut self) -> Option<Item<P>>;
     /// About how long the packet is that leaves next, counted bytes; none if there is none.
     fn next_bytes(&self) -> Option<u32>;
-    /// Everything that waits.
+    /// Returns everything that waits.
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
     where
         P: 'a;
-    /// Flow queues: with packets, and at most.
+    /// Returns the flow queues: with packets, and at most.
     fn flows(&self) -> Option<(u32, u32)> {
         None
     }
-    /// Counters of the discipline.
+    /// Returns the counters of the discipline.
     fn counters(&self) -> ManagedCounters;
     /// Zeroes the counters.
     fn clear(&mut self);

@@ -54,7 +54,7 @@ pub(crate) struct Pie {
     random: u64,
 }
 
-/// Factor by which the steps are smaller at a probability (RFC 8033, section 4.2).
+/// Returns the factor by which the steps are smaller at a probability (RFC 8033, section 4.2).
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 2_048.0,
@@ -86,7 +86,7 @@ impl Pie {
         }
     }
 
-    /// The share of packets that are dropped.
+    /// Returns the share of packets that are dropped.
     pub fn probability(&self) -> f64 {
         self.probability.min(1.0)
     }
@@ -96,7 +96,7 @@ impl Pie {
         self.accumulated = 0.0;
     }
 
-    /// The delay that the next update will see.
+    /// Returns the delay that the next update will see.
     pub fn delay(&self) -> Duration {
         self.delay
     }
@@ -155,7 +155,8 @@ impl Pie {
         self.burst = Duration(self.burst.0.saturating_sub(since.0));
     }
 
-    /// Whether a packet of so many bytes that comes is to be dropped, or marked (RFC 8033, section 4.1 and 5.4).
+    /// Returns whether a packet of so many bytes that comes is to be dropped, or marked (RFC 8033, section 4.1 and
+    /// 5.4).
     pub fn drops(&mut self, bytes: u32, backlog: u64) -> bool {
         if self.burst > Duration::ZERO {
             return false;
@@ -180,7 +181,7 @@ impl Pie {
         dropped
     }
 
-    /// A number from 0 to below 1 that passes for random.
+    /// Returns a number from 0 to below 1 that passes for random.
     fn chance(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mix(self.random) >> 11) as f64 / (1u64 << 53) as f64

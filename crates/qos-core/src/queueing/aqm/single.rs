@@ -42,7 +42,7 @@ impl<P> Waiting<P> for Packets<P> {
     }
 }
 
-/// Reason why a queue of at most `limit` packets does not accept another one.
+/// Returns the reason why a queue of at most `limit` packets does not accept another one.
 fn full<P>(packets: &Packets<P>, limit: u32, bytes: u32, decisions: &mut Decisions) -> Result<(), DropReason> {
     if packets.items.len() >= limit as usize {
         decisions.overlimit.add(bytes);

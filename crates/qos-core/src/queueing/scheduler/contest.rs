@@ -11,7 +11,7 @@ use crate::time::Time;
 use crate::winner_tree::WinnerTree;
 
 impl<P> Scheduler<P> {
-    /// The packet that a node would send.
+    /// Returns the packet that a node would send.
     #[inline]
     pub(super) fn head(&self, mut node: NodeId) -> Option<&Descriptor> {
         loop {

@@ -23,7 +23,7 @@ impl<P> Scheduler<P> {
         self.leave_queue(now, NodeId::ROOT, take).is_some()
     }
 
-    /// Queue of the packet that a node would send.
+    /// Returns the queue of the packet that a node would send.
     #[inline]
     fn next(&self, mut node: NodeId) -> Option<LeafId> {
         loop {
@@ -34,8 +34,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The next packet below a node leaves its queue, and all nodes from there up to this one, the `top`. One that is
-    /// not the root is settled by the caller. `take` gets the packet.
+    /// Returns the next packet below a node leaves its queue, and all nodes from there up to this one, the `top`. One
+    /// that is not the root is settled by the caller. `take` gets the packet.
     #[inline]
     pub(super) fn leave_queue<R>(&mut self, now: Time, top: NodeId, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let id = self.next(top)?;

@@ -22,8 +22,8 @@ pub(crate) struct Room<P> {
 type MadeRoom<P> = (Place, Option<Box<Item<P>>>);
 
 impl<P> Scheduler<P> {
-    /// Whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper holds it,
-    /// and none holds another packet, which would leave first or need the credit.
+    /// Returns whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper
+    /// holds it, and none holds another packet, which would leave first or need the credit.
     #[inline]
     pub fn passes(&mut self, now: Time, node: usize, bytes: u32) -> bool {
         let leaf = self.joins[node];
@@ -38,9 +38,9 @@ impl<P> Scheduler<P> {
         })
     }
 
-    /// Decision of random early detection on a packet; none if the packet may join. A packet that goes `straight` to
-    /// the transmit ring never enters the software queue of the classic generation, nor its early detection; the later
-    /// generation consults early detection first.
+    /// Returns the decision of random early detection on a packet; none if the packet may join. A packet that goes
+    /// `straight` to the transmit ring never enters the software queue of the classic generation, nor its early
+    /// detection; the later generation consults early detection first.
     fn detect(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor, straight: bool) -> Result<(), DropReason> {
         let leaf = &mut self.leaves[id.0];
         let depth = leaf.member.depth;
@@ -79,7 +79,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The same for a queue that has more than its discipline.
+    /// Returns the same for a queue that has more than its discipline.
     fn admit_by_all(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The same for a queue with active queue management, which may drop others for it.
+    /// Returns the same for a queue with active queue management, which may drop others for it.
     fn admit_managed(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor) -> Result<Room<P>, DropReason> {
         let leaf = &self.leaves[id.0];
         let delayed = if leaf.member.shaped { self.delayed(id, descriptor.counted_len) } else { 0 };
@@ -126,8 +126,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The shapers for which a packet of so many bytes has to wait, by level. One with packets waiting is active, and
-    /// every packet waits.
+    /// Returns the shapers for which a packet of so many bytes has to wait, by level. One with packets waiting is
+    /// active, and every packet waits.
     fn delayed(&self, id: LeafId, bytes: u32) -> u8 {
         let waits = |member: &Member| {
             let shaper = member.shaper.as_ref();
@@ -146,7 +146,7 @@ impl<P> Scheduler<P> {
         levels
     }
 
-    /// A packet takes the room that it has been granted. Returns the packets dropped for it.
+    /// Returns a packet takes the room that it has been granted. Returns the packets dropped for it.
     #[inline]
     pub fn join(&mut self, now: Time, room: Room<P>, item: Item<P>) -> Option<Box<Item<P>>> {
         let Room { leaf: id, place, displaced, .. } = room;
@@ -162,7 +162,7 @@ impl<P> Scheduler<P> {
         displaced.or(own)
     }
 
-    /// A packet joins a queue, and is counted. It leads, too, where there were no others.
+    /// Returns a packet joins a queue, and is counted. It leads, too, where there were no others.
     #[inline]
     pub(super) fn insert(&mut self, id: LeafId, place: Place, item: Item<P>) -> Inserted<P> {
         let bytes = item.bytes();

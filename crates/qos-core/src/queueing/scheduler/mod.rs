@@ -52,7 +52,7 @@ fn propagating(plans: &[NodePlan]) -> Vec<bool> {
     found
 }
 
-/// True if a node's children are served by sequence number.
+/// Returns whether a node's children are served by sequence number.
 fn sequence(plans: &[NodePlan], node: usize) -> bool {
     matches!(plans[node].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. })
 }
@@ -188,7 +188,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Place of the next new node; `parent` is the number of its parent in the plan.
+    /// Returns the place of the next new node; `parent` is the number of its parent in the plan.
     fn standing(&self, parent: usize, only: bool) -> Standing {
         let parent = match self.nodes.get(parent) {
             Some(NodeId::Inner(parent)) => *parent,
@@ -207,7 +207,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The node of that number in the plan.
+    /// Returns the node of that number in the plan.
     pub fn node(&self, number: usize) -> Node<'_, P> {
         match self.nodes[number] {
             NodeId::Leaf(leaf) => Node::Leaf(&self.leaves[leaf.0]),
@@ -219,18 +219,19 @@ impl<P> Scheduler<P> {
         self.leaves.iter().map(|leaf| &leaf.queue)
     }
 
-    /// Packets that wait, and their counted bytes.
+    /// Returns the packets that wait, and their counted bytes.
     pub fn waiting(&self) -> Count {
         self.leaves.iter().fold(Count::default(), |sum, leaf| sum.plus(leaf.member.depth))
     }
 
-    /// Packets that wait.
+    /// Returns the number of packets that wait.
     #[inline]
     pub fn len(&self) -> u64 {
         self.inners[InnerId::ROOT.0].member.depth.packets
     }
 
-    /// Packets waiting for the line, without those waiting for a shaper before the interface's queues.
+    /// Returns the number of packets waiting for the line, without those waiting for a shaper before the interface's
+    /// queues.
     pub fn depth(&self) -> u64 {
         let shaped = self.shaped.iter().map(|node| self.member(*node));
         let before =
@@ -243,13 +244,13 @@ impl<P> Scheduler<P> {
         self.classic
     }
 
-    /// True if shapers release packets regardless of room in the transmit ring.
+    /// Returns whether shapers release packets regardless of room in the transmit ring.
     #[inline]
     pub fn releases_apart(&self) -> bool {
         self.apart
     }
 
-    /// True if [`take_refused`](Self::take_refused) has something to return.
+    /// Returns whether [`take_refused`](Self::take_refused) has something to return.
     #[inline]
     pub fn has_refused(&self) -> bool {
         !self.refused.is_empty()
@@ -271,12 +272,12 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Conversations with packets: now, and at most at the same time.
+    /// Returns the conversations with packets: now, and at most at the same time.
     pub fn conversations(&self) -> (u32, u32) {
         (self.active, self.max_active)
     }
 
-    /// The conversations of the interface's own space of numbers that have packets.
+    /// Returns the conversations of the interface's own space of numbers that have packets.
     pub fn waiting_conversations(&self) -> impl Iterator<Item = Waiting<'_, P>> {
         self.leaves.iter().filter(|leaf| leaf.numbered).flat_map(|leaf| leaf.queue.waiting())
     }
@@ -297,7 +298,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The node and those above it, the root last.
+    /// Returns the node and those above it, the root last.
     fn line(&self, from: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let parent = |node: &NodeId| (*node != NodeId::ROOT).then(|| NodeId::Inner(self.member(*node).parent));
         std::iter::successors(Some(from), parent)

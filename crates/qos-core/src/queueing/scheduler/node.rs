@@ -142,7 +142,7 @@ impl Member {
         ready
     }
 
-    /// Key among its siblings, with such a packet in front that may go.
+    /// Returns the key among its siblings, with such a packet in front that may go.
     #[inline]
     pub(super) fn key(&self, parent: &Inner, front: Front) -> u128 {
         match (self.key, self.plan.rank) {
@@ -245,7 +245,7 @@ pub(crate) struct Leaf<P> {
 }
 
 impl<P> Leaf<P> {
-    /// The queue of the node of that number in `plans`.
+    /// Returns the queue of the node of that number in `plans`.
     pub(super) fn random_detect(
         (plans, index): (&[NodePlan], usize),
         plan: Option<&RandomDetectPlan>,
@@ -265,7 +265,7 @@ impl<P> Leaf<P> {
         }
     }
 
-    /// Flow queues with packets; a queue without flows counts as one.
+    /// Returns the flow queues with packets; a queue without flows counts as one.
     #[inline]
     pub(super) fn conversations(&self) -> u32 {
         if self.flows {
@@ -343,7 +343,7 @@ impl Minimums {
         self.due.key(child) != WinnerTree::<u64>::NONE
     }
 
-    /// Time at which the next child may use its minimum rate.
+    /// Returns the time at which the next child may use its minimum rate.
     pub fn next(&self) -> u64 {
         self.later.least_key()
     }
@@ -358,7 +358,8 @@ impl Minimums {
 }
 
 impl Inner {
-    /// A choice between so many children, which are still to come; `urgent`: some have classes with priority below.
+    /// Returns a choice between so many children, which are still to come; `urgent`: some have classes with priority
+    /// below.
     pub(super) fn new(member: Member, children: usize, urgent: bool) -> Inner {
         Inner {
             member,
@@ -380,7 +381,7 @@ impl Inner {
         }
     }
 
-    /// The child to serve next.
+    /// Returns the child to serve next.
     #[inline]
     pub(super) fn next(&self) -> Option<NodeId> {
         if self.priority_ready == [false; PRIORITY_LEVELS] && self.propagated.is_none() && self.minimums.is_none() {
@@ -389,7 +390,7 @@ impl Inner {
         self.next_of_all()
     }
 
-    /// The next packet and its position among all competing nodes.
+    /// Returns the next packet and its position among all competing nodes.
     #[inline(never)]
     fn next_of_all(&self) -> Option<NodeId> {
         match self.urgent() {
@@ -404,8 +405,8 @@ impl Inner {
         }
     }
 
-    /// The highest priority of a packet that may be sent, and the child to serve for it: at the same level its own
-    /// before that of others' classes.
+    /// Returns the highest priority of a packet that may be sent, and the child to serve for it: at the same level its
+    /// own before that of others' classes.
     pub(super) fn urgent(&self) -> Option<(usize, NodeId)> {
         (0..PRIORITY_LEVELS).find_map(|level| {
             if self.priority_ready[level] {

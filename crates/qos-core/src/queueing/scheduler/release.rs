@@ -61,19 +61,19 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// A packet that a shaper had let go and that the queue behind it did not take, or one that active queue management
-    /// dropped: when and why. Call it after each step that advances the time.
+    /// Returns a packet that a shaper had let go and that the queue behind it did not take, or one that active queue
+    /// management dropped: when and why. Call it after each step that advances the time.
     pub fn take_refused(&mut self) -> Option<(Time, DropReason, Item<P>)> {
         self.refused.pop()
     }
 
-    /// True if any node has a shaper.
+    /// Returns whether any node has a shaper.
     #[inline]
     pub fn shapes(&self) -> bool {
         !self.shaped.is_empty()
     }
 
-    /// Time of [`next_release`](Self::next_release).
+    /// Returns the time of [`next_release`](Self::next_release).
     #[inline]
     pub fn next_release_time(&self) -> Option<Time> {
         debug_assert!(self.timers.least().is_none_or(|timer| self.head(self.shaped[timer]).is_some()));
@@ -81,7 +81,7 @@ impl<P> Scheduler<P> {
         (time != WinnerTree::<u64>::NONE).then_some(Time(time))
     }
 
-    /// Time and shaper of the next release. Meaningful after a `dequeue` that returned nothing.
+    /// Returns the time and shaper of the next release. Meaningful after a `dequeue` that returned nothing.
     pub fn next_release(&self) -> Option<(Time, &Descriptor)> {
         let timer = self.timers.least()?;
         Some((Time(self.timers.key(timer)), self.head(self.shaped[timer])?))

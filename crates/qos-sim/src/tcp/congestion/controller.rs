@@ -8,7 +8,7 @@ use super::window::{Algorithm, Progress, Window, INFINITE};
 use crate::tcp::settings::{CongestionControl, Settings};
 use qos_core::time::{Duration, Time};
 
-/// The algorithm that the settings name.
+/// Returns the algorithm that the settings name.
 fn algorithm(settings: &Settings) -> Box<dyn Algorithm> {
     match settings.congestion_control {
         CongestionControl::Reno => Box::new(Reno),
@@ -38,17 +38,17 @@ impl Congestion {
         }
     }
 
-    /// The congestion window.
+    /// Returns the congestion window.
     pub fn cwnd(&self) -> u32 {
         self.window.cwnd
     }
 
-    /// The slow start threshold; endless before the first congestion.
+    /// Returns the slow start threshold; endless before the first congestion.
     pub fn ssthresh(&self) -> u32 {
         self.window.ssthresh
     }
 
-    /// The slow start threshold, if there was any congestion.
+    /// Returns the slow start threshold, if there was any congestion.
     pub fn known_ssthresh(&self) -> Option<u32> {
         (self.window.ssthresh < INFINITE).then_some(self.window.ssthresh)
     }
@@ -58,7 +58,7 @@ impl Congestion {
         self.window.cwnd = 1;
     }
 
-    /// The threshold that the present window stands for (Linux tcp_current_ssthresh).
+    /// Returns the threshold that the present window stands for (Linux tcp_current_ssthresh).
     pub fn current_threshold(&self, is_reducing: bool) -> u32 {
         if is_reducing {
             self.window.ssthresh

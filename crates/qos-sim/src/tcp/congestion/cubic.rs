@@ -99,7 +99,7 @@ impl Cubic {
         now
     }
 
-    /// The window on the curve one round trip after `elapsed`: C · (t - K)³ + W_max.
+    /// Returns the window on the curve one round trip after `elapsed`: C · (t - K)³ + W_max.
     fn curve(&self, elapsed: Duration) -> u64 {
         let ahead = elapsed + self.ticks.whole(self.least_delay.unwrap_or(Duration::ZERO));
         let t = ahead.0 / 1_000_000;
@@ -170,7 +170,7 @@ impl Algorithm for Cubic {
     }
 }
 
-/// The integer part of the cube root.
+/// Returns the integer part of the cube root.
 fn cube_root(x: u64) -> u64 {
     let mut low = 0u64;
     let mut high = 2_642_245; // The largest whose cube fits in 64 bits.

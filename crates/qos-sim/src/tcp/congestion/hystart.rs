@@ -43,7 +43,7 @@ impl HyStart {
         }
     }
 
-    /// The state after a timeout: it looks again.
+    /// Returns the state after a timeout: it looks again.
     pub fn restarted(&self, now: Time, next: u64) -> HyStart {
         let mut fresh = HyStart::new(self.enabled, self.late_rounds);
         fresh.begin_round(now, next);

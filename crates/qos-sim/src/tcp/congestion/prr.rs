@@ -20,7 +20,7 @@ impl Reduction {
         self.out += segments;
     }
 
-    /// The window after `delivered` further segments, `pipe` being in flight; `None`: it stays.
+    /// Returns the window after `delivered` further segments, `pipe` being in flight; `None`: it stays.
     ///
     /// Above `ssthresh` in proportion to what is delivered. Below it as much as is delivered, and one more when the
     /// acknowledgement moves on without a new loss (`safe`): the slow start reduction bound.

@@ -25,7 +25,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// True if the window was in use, so that it may grow (RFC 2861 as in Linux: in slow start if half is used).
+    /// Returns whether the window was in use, so that it may grow (RFC 2861 as in Linux: in slow start if half is
+    /// used).
     pub fn is_limited(&self) -> bool {
         self.limited || (self.in_slow_start() && self.cwnd < 2 * self.most_out)
     }

@@ -125,7 +125,7 @@ impl AckPolicy {
         self.delay_acknowledgement(now, smoothed)
     }
 
-    /// Data after a gap, or in order while a gap remains.
+    /// Returns the data after a gap, or in order while a gap remains.
     pub(crate) fn acknowledge_gap(&mut self, now: Time, next: u64, round_trip: Option<Duration>) -> Decision {
         if self.quick > 0 || next - self.acknowledged > self.full {
             return Decision::Now;
@@ -189,7 +189,7 @@ impl AckPolicy {
         delayed || self.compression_timer.is_some_and(|timer| timer <= now)
     }
 
-    /// Time at which to ask again.
+    /// Returns the time at which to ask again.
     pub(crate) fn deadline(&self) -> Option<Time> {
         match (self.timer.map(|timer| timer.at), self.compression_timer) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -51,7 +51,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver with `first` as its first byte of payload.
+    /// Returns a receiver with `first` as its first byte of payload.
     pub(crate) fn new(settings: &Settings, first: u64, agreed: &Agreed) -> Receiver {
         Receiver {
             next: first,
@@ -68,7 +68,7 @@ impl Receiver {
         }
     }
 
-    /// The next byte expected.
+    /// Returns the next byte expected.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -83,7 +83,7 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.next >= fin)
     }
 
-    /// Bytes of payload that the application has; `first` is the number of the first.
+    /// Returns the number of bytes of payload that the application has; `first` is the number of the first.
     pub(crate) fn payload_since(&self, first: u64) -> u64 {
         self.next - first - u64::from(self.finished())
     }
@@ -198,7 +198,7 @@ impl Receiver {
         }
     }
 
-    /// The SACK option of the next acknowledgement. A duplicate is reported once.
+    /// Returns the SACK option of the next acknowledgement. A duplicate is reported once.
     pub(crate) fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if let Some(duplicate) = self.duplicate.take() {
@@ -212,7 +212,7 @@ impl Receiver {
         blocks
     }
 
-    /// The window to offer now, from the next byte.
+    /// Returns the window to offer now, from the next byte.
     pub(crate) fn offer_window(&mut self) -> u64 {
         self.edge = self.edge.max(self.next + self.window.bytes());
         self.edge - self.next
@@ -223,7 +223,7 @@ impl Receiver {
         std::mem::take(&mut self.window.grew)
     }
 
-    /// The smoothed round trip as the receiver sees it, for how long SACKs may wait.
+    /// Returns the smoothed round trip as the receiver sees it, for how long SACKs may wait.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         self.window.round_trip
     }

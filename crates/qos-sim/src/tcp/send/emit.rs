@@ -16,7 +16,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// A segment without payload.
+    /// Returns a segment without payload.
     pub fn segment(self) -> Segment {
         let Header { ack, window, ece, ecn, timestamps } = self;
         Segment { ack, window, has_ack: true, ece, ecn, timestamps, ..Segment::default() }
@@ -40,7 +40,7 @@ impl Emit<'_> {
         self.now
     }
 
-    /// True if a segment left with the acknowledgement.
+    /// Returns whether a segment left with the acknowledgement.
     pub fn used(&self) -> bool {
         self.used
     }

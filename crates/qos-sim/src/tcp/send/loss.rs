@@ -55,7 +55,7 @@ impl LossDetection {
         }
     }
 
-    /// The duplicate threshold.
+    /// Returns the duplicate threshold.
     pub fn threshold(&self) -> u32 {
         self.threshold
     }
@@ -70,7 +70,7 @@ impl LossDetection {
         self.threshold = self.threshold.min(self.least_threshold);
     }
 
-    /// The blocks of the last acknowledgement.
+    /// Returns the blocks of the last acknowledgement.
     pub fn reported(&self) -> Blocks {
         self.reported
     }
@@ -79,7 +79,7 @@ impl LossDetection {
         self.reported = blocks;
     }
 
-    /// Inputs of RACK's reordering window.
+    /// Returns the inputs of RACK's reordering window.
     pub fn reordering(&self, board: &Scoreboard, in_recovery: bool, rtt: &RttEstimator) -> Reordering {
         Reordering {
             seen: self.reordering_seen,

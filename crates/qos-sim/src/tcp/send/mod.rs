@@ -74,7 +74,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// A sender of a stream of which nothing has been sent, after a handshake that measured the round trip `rtt`.
+    /// Returns a sender of a stream of which nothing has been sent, after a handshake that measured the round trip
+    /// `rtt`.
     pub fn new(settings: &Settings, agreed: Agreed, now: Time, stream: Outgoing, rtt: Option<Duration>) -> Sender {
         let first = stream.next();
         Sender {
@@ -96,32 +97,32 @@ impl Sender {
         }
     }
 
-    /// The stream that is sent.
+    /// Returns the stream that is sent.
     pub fn stream(&self) -> &Outgoing {
         &self.stream
     }
 
-    /// The stream, for the application.
+    /// Returns the stream, for the application.
     pub fn stream_mut(&mut self) -> &mut Outgoing {
         &mut self.stream
     }
 
-    /// The window.
+    /// Returns the window.
     pub fn congestion(&self) -> &Congestion {
         &self.congestion
     }
 
-    /// The round trips.
+    /// Returns the round trips.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// Segments in flight.
+    /// Returns the number of segments in flight.
     pub fn pipe(&self) -> u32 {
         self.board.pipe()
     }
 
-    /// Counters so far.
+    /// Returns the counters so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -138,7 +139,7 @@ impl Sender {
         }
     }
 
-    /// Time at which the sender must be called again.
+    /// Returns the time at which the sender must be called again.
     pub fn deadline(&self) -> Option<Time> {
         match (self.timers.deadline(), self.small_queue.as_ref().and_then(SmallQueue::deadline)) {
             (Some(a), Some(b)) => Some(a.min(b)),

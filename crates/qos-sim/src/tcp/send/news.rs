@@ -69,7 +69,7 @@ impl News {
         self.latest = Some(self.latest.map_or(this, |latest| latest.max(this)));
     }
 
-    /// Number of segments delivered by the time at which the last sent of the delivered segments was sent.
+    /// Returns the number of segments delivered by the time at which the last sent of the delivered segments was sent.
     pub fn delivered_before(&self) -> Option<u64> {
         self.latest.map(|latest| latest.2)
     }

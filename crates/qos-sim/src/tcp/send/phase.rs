@@ -36,7 +36,7 @@ impl Episode {
         self.phase
     }
 
-    /// Next byte at the start of the phase: all data in flight then ends before it.
+    /// Returns the next byte at the start of the phase: all data in flight then ends before it.
     pub fn high(&self) -> u64 {
         self.high
     }

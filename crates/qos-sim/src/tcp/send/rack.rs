@@ -93,7 +93,7 @@ impl Rack {
         Duration(quarters.min(reordering.smoothed_rtt.map_or(0, |smoothed| smoothed.0)))
     }
 
-    /// Remaining time until a segment counts as lost; zero if it does.
+    /// Returns the remaining time until a segment counts as lost; zero if it does.
     pub fn remaining(&self, now: Time, segment: &Sent, reordering: &Reordering) -> Duration {
         let allowed = self.rtt + self.reordering_window(reordering);
         Duration(allowed.0.saturating_sub(now.since(segment.at).0))

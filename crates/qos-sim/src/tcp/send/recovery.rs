@@ -244,7 +244,7 @@ impl Sender {
         self.episode.begin(Phase::Loss { judging }, self.stream.next());
     }
 
-    /// Retransmission after a timeout, and RFC 5682's judgement whether it was spurious.
+    /// Returns the retransmission after a timeout, and RFC 5682's judgement whether it was spurious.
     fn continue_loss(&mut self, duplicate: bool, news: &News) -> Resend {
         let recovered = self.stream.una() >= self.episode.high();
         if news.advanced && self.undo.is_due(news.echo) {

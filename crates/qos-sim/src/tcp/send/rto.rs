@@ -111,12 +111,12 @@ impl RttEstimator {
         self.least.sample(now, rtt);
     }
 
-    /// The least round trip of the last five minutes, unless there is no sample yet.
+    /// Returns the least round trip of the last five minutes, unless there is no sample yet.
     pub fn least(&self) -> Option<Duration> {
         self.least.get()
     }
 
-    /// The timeout with its back-off.
+    /// Returns the timeout with its back-off.
     pub fn timeout(&self) -> Duration {
         Duration(self.base.0.checked_shl(self.backoff).map_or(MAX_RTO.0, |t| t.min(MAX_RTO.0)))
     }
@@ -128,12 +128,12 @@ impl RttEstimator {
         }
     }
 
-    /// The least retransmission timeout.
+    /// Returns the least retransmission timeout.
     pub fn floor(&self) -> Duration {
         Duration(self.floor)
     }
 
-    /// The smoothed round trip, unless there is no sample yet.
+    /// Returns the smoothed round trip, unless there is no sample yet.
     pub fn smoothed(&self) -> Option<Duration> {
         (self.smoothed != 0).then_some(Duration(self.smoothed >> MEAN_SHIFT))
     }
@@ -183,7 +183,7 @@ impl MinRtt {
         }
     }
 
-    /// The least round trip, unless there is no sample yet.
+    /// Returns the least round trip, unless there is no sample yet.
     fn get(&self) -> Option<Duration> {
         self.best.map(|best| Duration(best[0].1))
     }

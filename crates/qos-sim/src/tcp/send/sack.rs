@@ -131,7 +131,7 @@ impl Sender {
     }
 }
 
-/// The first block, if it reports a duplicate: bytes acknowledged, or within the second block.
+/// Returns the first block, if it reports a duplicate: bytes acknowledged, or within the second block.
 fn duplicate_block(ack: u64, blocks: &[SackBlock]) -> Option<SackBlock> {
     let first = *blocks.first()?;
     let within = blocks.get(1).is_some_and(|second| first.end <= second.end && first.start >= second.start);

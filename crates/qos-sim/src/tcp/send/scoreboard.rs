@@ -42,7 +42,7 @@ impl Sent {
         (self.flags & flag) != 0
     }
 
-    /// Bytes of payload.
+    /// Returns the number of bytes of payload.
     pub fn len(&self) -> u32 {
         (self.end - self.seq) as u32 - u32::from(self.is(FIN))
     }
@@ -93,7 +93,7 @@ impl Scoreboard {
         }
     }
 
-    /// Segments between the first unacknowledged byte and the next to send.
+    /// Returns the number of segments between the first unacknowledged byte and the next to send.
     pub fn out(&self) -> u32 {
         self.segments.len() as u32
     }
@@ -108,22 +108,22 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Segments thought to be lost.
+    /// Returns the number of segments thought to be lost.
     pub fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Retransmissions in flight.
+    /// Returns the retransmissions in flight.
     pub fn retransmitted(&self) -> u32 {
         self.retransmitted
     }
 
-    /// Segments ever marked lost.
+    /// Returns the number of segments ever marked lost.
     pub fn lost_total(&self) -> u64 {
         self.lost_total
     }
 
-    /// Segments ever delivered.
+    /// Returns the number of segments ever delivered.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -141,12 +141,12 @@ impl Scoreboard {
         &mut self.segments[(id - self.first) as usize]
     }
 
-    /// Number of the first segment.
+    /// Returns the number of the first segment.
     pub fn head(&self) -> Option<u64> {
         (!self.segments.is_empty()).then_some(self.first)
     }
 
-    /// Number of the last segment.
+    /// Returns the number of the last segment.
     pub fn tail(&self) -> Option<u64> {
         (!self.segments.is_empty()).then(|| self.first + self.segments.len() as u64 - 1)
     }
@@ -156,12 +156,12 @@ impl Scoreboard {
         self.first..self.first + self.segments.len() as u64
     }
 
-    /// The first segment that ends after `seq`.
+    /// Returns the first segment that ends after `seq`.
     pub fn ending_after(&self, seq: u64) -> u64 {
         self.first + self.segments.partition_point(|s| s.end <= seq) as u64
     }
 
-    /// The end of the highest SACKed segment.
+    /// Returns the end of the highest SACKed segment.
     pub fn highest_sacked(&self) -> Option<u64> {
         self.highest_sacked
     }
@@ -226,12 +226,12 @@ impl Scoreboard {
         }
     }
 
-    /// The segment in flight that was transmitted first.
+    /// Returns the segment in flight that was transmitted first.
     pub fn oldest(&self) -> Option<u64> {
         (self.oldest != NOBODY).then_some(self.oldest)
     }
 
-    /// The one transmitted after `id`.
+    /// Returns the one transmitted after `id`.
     pub fn newer(&self, id: u64) -> Option<u64> {
         let newer = self.get(id).newer;
         (newer != NOBODY).then_some(newer)
@@ -330,7 +330,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first lost segment without a retransmission in flight.
+    /// Returns the first lost segment without a retransmission in flight.
     pub fn next_lost(&self) -> Option<u64> {
         self.waiting.first().copied()
     }

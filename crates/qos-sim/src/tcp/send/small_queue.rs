@@ -27,7 +27,7 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    /// Bytes a second that the window stands for (Linux sk_pacing_rate).
+    /// Returns the number of bytes a second that the window stands for (Linux sk_pacing_rate).
     fn window_rate(&self) -> u64 {
         let Some(rtt) = self.smoothed_rtt else { return u64::MAX };
         let percent = if self.cwnd < self.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
@@ -84,7 +84,7 @@ impl SmallQueue {
         !full
     }
 
-    /// Time at which sending can continue.
+    /// Returns the time at which sending can continue.
     pub fn deadline(&self) -> Option<Time> {
         self.leaving.front().copied().filter(|_| self.stopped)
     }

@@ -43,22 +43,22 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A stream with `first` as its first byte, towards a closed window.
+    /// Returns a stream with `first` as its first byte, towards a closed window.
     pub fn new(first: u64, buffer: u64) -> Outgoing {
         Outgoing { una: first, next: first, offered: first, edge: first, fin: Fin::Unwanted, short_end: first, buffer }
     }
 
-    /// The same stream, of which nothing has been sent, towards a window that ends before `edge`.
+    /// Returns the same stream, of which nothing has been sent, towards a window that ends before `edge`.
     pub fn open(self, edge: u64) -> Outgoing {
         Outgoing { edge, ..self }
     }
 
-    /// The first byte not acknowledged.
+    /// Returns the first byte not acknowledged.
     pub fn una(&self) -> u64 {
         self.una
     }
 
-    /// The next byte to send.
+    /// Returns the next byte to send.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -89,7 +89,7 @@ impl Outgoing {
         self.fin == Fin::Sent && self.una == self.end()
     }
 
-    /// The sequence number after everything offered, the FIN too.
+    /// Returns the sequence number after everything offered, the FIN too.
     pub(super) fn end(&self) -> u64 {
         self.offered + u64::from(self.closing())
     }
@@ -99,7 +99,7 @@ impl Outgoing {
         self.next < self.end()
     }
 
-    /// Bytes that the other end's window leaves room for.
+    /// Returns the number of bytes that the other end's window leaves room for.
     pub(super) fn room(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
@@ -119,7 +119,7 @@ impl Outgoing {
         end > self.edge && seq != self.una
     }
 
-    /// The next segment, if window, send buffer and Nagle's rule allow it; the rule is not for a `probe`.
+    /// Returns the next segment, if window, send buffer and Nagle's rule allow it; the rule is not for a `probe`.
     pub(super) fn piece(&self, mss: u32, probe: bool) -> Option<Piece> {
         let left = self.offered - self.next;
         let len = left.min(u64::from(mss));
@@ -136,7 +136,7 @@ impl Outgoing {
         Some(Piece { len: len as u32, fin, last, short: !full && len > 0 })
     }
 
-    /// Data that fits into the small room of a window that was closed.
+    /// Returns the data that fits into the small room of a window that was closed.
     pub(super) fn piece_for_window(&self, mss: u32) -> Piece {
         let len = self.room().min(self.offered - self.next).min(u64::from(mss)) as u32;
         Piece { len, fin: false, last: true, short: false }

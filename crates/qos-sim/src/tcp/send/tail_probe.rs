@@ -54,8 +54,8 @@ impl TailProbe {
         self.probe.is_some_and(|probe| probe.high == end)
     }
 
-    /// The probe was acknowledged (section 7.4): the data that it replaced was lost, unless a duplicate shows the
-    /// opposite.
+    /// Returns the probe was acknowledged (section 7.4): the data that it replaced was lost, unless a duplicate shows
+    /// the opposite.
     pub fn judge(&mut self, ack: u64, news: &News) -> Verdict {
         let Some(probe) = self.probe.filter(|probe| ack >= probe.high) else { return Verdict::None };
         let more = news.advanced || news.not_duplicate || news.sacked;

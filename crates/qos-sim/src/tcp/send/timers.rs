@@ -38,7 +38,7 @@ impl Timers {
         self.set = None;
     }
 
-    /// Purpose of the running timer.
+    /// Returns the purpose of the running timer.
     pub fn waits_for(&self) -> Option<Timer> {
         self.set.map(|(timer, _)| timer)
     }
@@ -47,12 +47,12 @@ impl Timers {
         self.set.map(|(_, alarm)| alarm.at)
     }
 
-    /// Purpose of the timer, if it has expired.
+    /// Returns the purpose of the timer, if it has expired.
     pub fn due(&self, now: Time) -> Option<Timer> {
         self.set.filter(|(_, alarm)| alarm.at <= now).map(|(timer, _)| timer)
     }
 
-    /// Retransmission timeouts since the last progress.
+    /// Returns the retransmission timeouts since the last progress.
     pub fn timeouts_in_row(&self) -> u32 {
         self.timeouts_in_row
     }
