@@ -1,4 +1,4 @@
-//! Addresses of both families, as the system takes and gives them.
+//! Conversion of addresses of both families from and to those of system calls.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -12,13 +12,13 @@ use flood::datagram::{Draw, Stamp};
 /// Maximum number of datagrams of a batch: the limit of the kernel per call (UIO_MAXIOV).
 pub const MOST: u32 = 1024;
 
-/// A batch of datagrams from one socket, which is filled again and again.
+/// A batch of datagrams from one socket; its memory is reused.
 pub struct Batch {
     to: Vec<SocketAddr>,
-    /// The same for the kernel.
+    /// The destinations in the kernel's format.
     destinations: Vec<Option<SockaddrStorage>>,
     payloads: Vec<Vec<u8>>,
-    /// Datagrams of the batch; the payloads behind them are of a larger one before.
+    /// Number of datagrams of the batch; further payloads are left from an earlier, larger batch.
     length: usize,
     headers: MultiHeaders<SockaddrStorage>,
 }
@@ -41,7 +41,7 @@ impl Batch {
         self.length
     }
 
-    /// Fills it with new datagrams to one host, each of the port and length that are drawn for it.
+    /// Fills the batch with new datagrams to one host, each with the drawn port and length.
     pub fn draw(&mut self, draw: &mut Draw, host: IpAddr) {
         self.to.clear();
         for payload in &mut self.payloads {
@@ -53,7 +53,7 @@ impl Batch {
         self.destinations.extend(self.to.iter().map(|to| Some(SockaddrStorage::from(*to))));
     }
 
-    /// Fills it with new datagrams of these lengths to one host, each of the port that is drawn for it.
+    /// Fills the batch with new datagrams of these lengths to one host, each with a drawn port.
     pub fn draw_frame(&mut self, draw: &mut Draw, host: IpAddr, lengths: impl Iterator<Item = u32>) {
         self.to.clear();
         for (payload, length) in self.payloads.iter_mut().zip(lengths) {
@@ -70,7 +70,7 @@ impl Batch {
         self.to[number]
     }
 
-    /// Stamps those from `first` on: the first with `stamp`, each later one with the next sequence number.
+    /// Stamps the datagrams from `first` on: the first with `stamp`, each later one with the next sequence number.
     pub fn stamp(&mut self, first: usize, stamp: Stamp) {
         for (sequence, payload) in (stamp.sequence..).zip(&mut self.payloads[first..self.length]) {
             let stamp = Stamp { sequence, ..stamp };

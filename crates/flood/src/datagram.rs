@@ -16,9 +16,9 @@ pub const LEAST_PAYLOAD: u32 = Stamp::LENGTH as u32;
 pub const LEAST_SIZE: u32 = 28 + LEAST_PAYLOAD;
 /// Greatest IP length.
 pub const GREATEST_SIZE: u32 = 65_535;
-/// Random payloads are uniform over these lengths, as those of flood.pl.
+/// Lengths of random payloads, which are uniform over this range, as in flood.pl.
 pub const RANDOM_PAYLOAD: std::ops::RangeInclusive<u32> = 64..=1023;
-/// Random ports are uniform over these, as those of flood.pl.
+/// Random ports, which are uniform over this range, as in flood.pl.
 pub const RANDOM_PORT: std::ops::RangeInclusive<u16> = 1..=65_500;
 
 /// Port and length of each datagram in turn.
@@ -30,7 +30,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// If absent, destination port and payload size are drawn for each datagram.
+    /// Creates a draw; the destination port or payload size is drawn for each datagram if it is absent.
     pub fn new(port: Option<u16>, payload: Option<u32>, seed: u64) -> Self {
         Self { port, payload, random: fastrand::Rng::with_seed(seed) }
     }
@@ -49,14 +49,14 @@ impl Draw {
 pub struct Stamp {
     /// Distinguishes successive floods from the same source port.
     pub flood: u64,
-    /// Counts the datagrams of one source port that were really sent, from 0.
+    /// Number among the sent datagrams of one source port, from 0.
     pub sequence: u64,
-    /// Monotonic time of the sender when it sent, in nanoseconds.
+    /// Monotonic time of the sender at transmission, in nanoseconds.
     pub sent_ns: u64,
 }
 
 const MAGIC: [u8; 4] = *b"qfld";
-/// Begins the stamp of a payload without room for a whole one.
+/// First bytes of the stamp of a payload without room for a complete one.
 const SHORT_MAGIC: [u8; 2] = *b"qs";
 /// Bytes of the short stamp, for payloads without room for a complete one.
 pub const SHORTEST_STAMP: u32 = 12;
@@ -65,7 +65,7 @@ impl Stamp {
     /// Bytes that it takes.
     pub const LENGTH: usize = 28;
 
-    /// Writes it to the beginning of a payload, which must have room.
+    /// Writes the stamp to the beginning of a payload, which must have room.
     pub fn write(self, payload: &mut [u8]) {
         payload[..4].copy_from_slice(&MAGIC);
         for (number, value) in [self.flood, self.sequence, self.sent_ns].into_iter().enumerate() {
@@ -73,8 +73,8 @@ impl Stamp {
         }
     }
 
-    /// Writes it to the beginning of a payload without room for all of it: the low bits of each number, of the time in
-    /// microseconds. The payload must have room for `SHORTEST_STAMP` bytes.
+    /// Writes the short stamp to the beginning of a payload without room for a complete one: the low bits of each
+    /// number, and of the time in microseconds. The payload must have room for `SHORTEST_STAMP` bytes.
     pub fn write_short(self, payload: &mut [u8]) {
         payload[..2].copy_from_slice(&SHORT_MAGIC);
         payload[2..4].copy_from_slice(&(self.flood as u16).to_be_bytes());
@@ -100,7 +100,7 @@ impl Stamp {
         Some(Self { flood, sequence: u64::from(word(2)), sent_ns: sent_us * 1000 })
     }
 
-    /// Parses it; `None` for numbers that no flood sends, such as the last one, which has no successor.
+    /// Parses a stamp; `None` for numbers that no flood sends, such as the last one, which has no successor.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let body = payload.get(..Self::LENGTH)?.strip_prefix(&MAGIC)?;
         let field = |number: usize| {
@@ -112,8 +112,8 @@ impl Stamp {
     }
 }
 
-/// Returns the source port, destination port and payload of a UDP datagram with its IPv4 header, as a raw socket gives
-/// it.
+/// Returns the source port, destination port and payload of a UDP datagram with its IPv4 header, as received from a raw
+/// socket.
 pub fn parse_packet(packet: &[u8]) -> Option<(u16, u16, &[u8])> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     if packet[0] >> 4 != 4 || header < 20 || *packet.get(9)? != 17 {
@@ -122,8 +122,8 @@ pub fn parse_packet(packet: &[u8]) -> Option<(u16, u16, &[u8])> {
     parse_datagram(packet.get(header..)?)
 }
 
-/// Returns the source port, destination port and payload of a UDP datagram without its IP header, as a raw IPv6 socket
-/// gives it.
+/// Returns the source port, destination port and payload of a UDP datagram without its IP header, as received from a
+/// raw IPv6 socket.
 pub fn parse_datagram(udp: &[u8]) -> Option<(u16, u16, &[u8])> {
     let word = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
     let payload = udp.get(8..usize::from(word(4)?))?;

@@ -1,4 +1,4 @@
-//! Errors, in words for the user.
+//! Errors, with messages for the user.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,7 +25,7 @@ pub enum Error {
     Size {
         /// Asked for.
         size: u32,
-        /// The MTU on the way.
+        /// The MTU of the path.
         mtu: i32,
         /// Destination.
         destination: IpAddr,
@@ -46,13 +46,13 @@ pub enum Error {
     /// The first datagram was refused.
     #[error("cannot send the first datagram to {0}: {reason}", reason = .1.desc())]
     First(SocketAddr, Errno),
-    /// No right to see datagrams to all ports.
+    /// The process may not receive datagrams to all ports.
     #[error(
         "receiving on any port needs a raw socket (CAP_NET_RAW): start as root, \
          or receive on one port with --port"
     )]
     Raw,
-    /// Anything else that the system refused.
+    /// Another refusal by the system.
     #[error("{0}: {reason}", reason = .1.desc())]
     System(&'static str, Errno),
 }

@@ -1,6 +1,6 @@
 //! Due times of datagrams, and the treatment of a late sender. Pure: no clock, no IO.
 
-/// Nanoseconds between two datagrams, as a fraction, so that no rounding adds up over a long flood.
+/// Nanoseconds between two datagrams, as a fraction, so that rounding errors do not add up over a long flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     numerator: u64,
@@ -117,7 +117,7 @@ impl Pacer {
         self.start.saturating_add(self.gap.offset(number))
     }
 
-    /// Returns the number of datagrams that were left out because the sender was late.
+    /// Returns the number of datagrams that were skipped because the sender was late.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }

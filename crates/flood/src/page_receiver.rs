@@ -1,4 +1,4 @@
-//! Receives pages over TCP, and acknowledges each of them with one byte.
+//! Receiver of pages over TCP, which acknowledges each page with one byte.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::address::family;
 use crate::error::Error;
 use crate::page_sender::{seconds, system};
 
-/// Bytes that are read at once.
+/// Maximum number of bytes per read.
 const READ: usize = 65_536;
 
 /// Options of a receiver of pages.
@@ -24,7 +24,7 @@ pub struct PageReceiver {
     pub local: SocketAddr,
     /// Bytes of a page.
     pub bytes: u32,
-    /// Connections until the receiver ends; until a signal if absent.
+    /// Number of connections after which the receiver ends; it runs until a signal if absent.
     pub streams: Option<u16>,
     /// Nanoseconds of the intervals in which bytes are counted.
     pub interval: u64,
@@ -45,7 +45,7 @@ struct StreamReceived {
     bytes: u64,
     /// Complete pages.
     pages: u64,
-    /// From the connection to the last byte.
+    /// Seconds from the connection to the last byte.
     seconds: f64,
     /// Bytes by interval since the connection.
     intervals: Vec<u64>,

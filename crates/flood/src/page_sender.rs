@@ -1,4 +1,4 @@
-//! Sends pages over TCP: each connection is a user, to whom a page is sent at regular intervals.
+//! Sender of pages over TCP: each connection is a user who is sent a page at regular intervals.
 //!
 //! The receiver acknowledges each complete page with one byte. The time of a page is from its start until this byte
 //! arrives, without half of the connection's minimum round-trip time: an estimate of the time until the last byte
@@ -23,7 +23,7 @@ use netio::wait::{Interest, Stop};
 use crate::address::{family, unspecified};
 use crate::error::Error;
 
-/// Data in the kernel that is not sent yet; the rest of a page waits in the program, and is dropped at the end.
+/// Maximum number of unsent bytes in the kernel; the rest of a page waits in the program, and is dropped at the end.
 const UNSENT: u32 = 131_072;
 /// Time between two samples of the round-trip time.
 const SAMPLE_NS: u64 = 1_000_000_000;
@@ -99,7 +99,7 @@ struct Traffic {
     pacer: Pacer,
     /// Start of the next page.
     due: Option<u64>,
-    /// Bytes of started pages, and those of them that the kernel accepted.
+    /// Bytes of started pages, and how many of them the kernel accepted.
     started: u64,
     accepted: u64,
     pages: Vec<Page>,
@@ -108,7 +108,7 @@ struct Traffic {
     sample: u64,
     rtt_sum_us: u64,
     rtt_count: u32,
-    /// Values at the end of the time.
+    /// Values of the connection at the end of its traffic.
     last: Option<TcpInfo>,
 }
 
@@ -165,7 +165,7 @@ impl PageSender {
         Ok(self.report(connections, start))
     }
 
-    /// Does all that is due at a connection; returns the time of the next action.
+    /// Carries out the due actions of a connection; returns the time of the next action.
     fn step(&self, connection: &mut Connection, start: u64, data: &[u8]) -> Result<u64, Error> {
         let (now, offset) = (clock::monotonic(), connection.offset);
         match &mut connection.state {
@@ -319,7 +319,7 @@ impl Traffic {
         }
     }
 
-    /// Starts due pages, and hands data to the kernel; at the end of the time, drops the rest.
+    /// Starts due pages and passes data to the kernel; drops the rest at the end of the duration.
     fn send(&mut self, stream: &mut TcpStream, start: u64, page: u32, data: &[u8]) -> Result<(), Error> {
         let now = clock::monotonic();
         if self.last.is_some() {
@@ -371,7 +371,7 @@ impl Traffic {
         }
     }
 
-    /// Reads the kernel's values, unless that was done at the end of the time.
+    /// Reads the kernel's values, unless they were read at the end of the duration.
     fn finish(&mut self, stream: &TcpStream) -> Result<(), Error> {
         if self.last.is_none() {
             self.last = Some(info(stream)?);

@@ -1,20 +1,20 @@
-//! Decimal numbers of the command line, as whole numbers of a small unit.
+//! Decimal numbers on the command line, converted to whole numbers of a small unit.
 
 /// A number above zero: bits per second or nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantity(pub u64);
 
-/// kbit/s as bit/s.
+/// Converts kbit/s to bit/s.
 pub fn kilobits(text: &str) -> Result<Quantity, String> {
     decimal(text, 3)
 }
 
-/// Milliseconds as nanoseconds.
+/// Converts milliseconds to nanoseconds.
 pub fn milliseconds(text: &str) -> Result<Quantity, String> {
     decimal(text, 6)
 }
 
-/// Seconds as nanoseconds.
+/// Converts seconds to nanoseconds.
 pub fn seconds(text: &str) -> Result<Quantity, String> {
     decimal(text, 9)
 }

@@ -1,4 +1,4 @@
-//! Counts received floods by source.
+//! Receiver that counts floods by source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IoSliceMut;
@@ -21,15 +21,15 @@ use netio::wait::Stop;
 use crate::address::{family, peer};
 use crate::error::Error;
 
-/// Bytes that may wait to be read: 0.1 s of a gigabit of full packets, bookkeeping included.
+/// Size of the receive buffer in bytes: 0.1 s of full packets at 1 Gb/s, bookkeeping included.
 const BUFFER: usize = 16 << 20;
-/// Datagrams that are read before the clock is looked at again.
+/// Number of datagrams that are read before the clock is read again.
 const BATCH: usize = 256;
 
 /// Options of a receiver.
 #[derive(Debug, Clone)]
 pub struct Receiver {
-    /// Local address; one that is unspecified is every address of its family.
+    /// Local address; an unspecified address is every address of its family.
     pub address: IpAddr,
     /// Port; if absent, every port, which needs a raw socket.
     pub port: Option<u16>,
@@ -47,7 +47,7 @@ pub struct Receiver {
 enum Line<'a> {
     /// Nothing has arrived yet.
     Waiting { seconds: f64 },
-    /// Between two moments, counted from the first arrival.
+    /// Interval between two times since the first arrival.
     Interval { start_s: f64, end_s: f64, packets: u64, payload_bytes: u64, sources: Vec<SourceInterval<'a>> },
     /// The last line.
     Received(Received<'a>),
@@ -73,9 +73,9 @@ struct Received<'a> {
     payload_bytes: u64,
     /// Time from the first arrival to the last.
     seconds: f64,
-    /// Datagrams of others, other floods among them.
+    /// Datagrams that are not of a counted flood.
     foreign: u64,
-    /// Datagrams that this machine had no room for: with any, the values are too low.
+    /// Datagrams dropped because the receive buffer was full: if there are any, the values are too low.
     overflowed: u64,
     /// Different destination ports.
     ports: usize,
@@ -101,7 +101,7 @@ struct SourceReceived<'a> {
     /// Not counted as packets.
     repeated: u64,
     jitter_ms: f64,
-    /// After the first arrival of any.
+    /// Seconds since the first arrival from any source.
     first_s: f64,
     last_s: f64,
 }
@@ -123,7 +123,7 @@ struct Tally {
     ports: BTreeSet<u16>,
     foreign: u64,
     overflowed: u32,
-    /// Monotonic time of the first arrival and of the last.
+    /// Monotonic times of the first and the last arrival.
     times: Option<(u64, u64)>,
 }
 
@@ -243,7 +243,7 @@ impl Receiver {
 }
 
 impl Tally {
-    /// Notes a datagram: source port, destination port, payload and stamp, by wall clock and monotonic clock.
+    /// Records a datagram: source port, destination port, payload and stamp, by wall clock and monotonic clock.
     fn arrived(&mut self, address: IpAddr, datagram: Option<(u16, u16, &[u8], Stamp)>, stamped: u64, now: u64) {
         let Some((source_port, port, payload, stamp)) = datagram else {
             self.foreign += 1;

@@ -1,4 +1,4 @@
-//! Sends a flood and reports the sent packets.
+//! Sender of a flood, which reports the sent packets.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +22,7 @@ use crate::address::{family, peer, unspecified};
 use crate::batch::{self, Batch};
 use crate::error::Error;
 
-/// Between two looks whether a signal has come, while nothing waits.
+/// Nanoseconds between two checks for a signal while the sender does not sleep.
 const LOOK_NS: u64 = 100_000_000;
 
 /// Options of a sender.
@@ -34,7 +34,7 @@ pub struct Flood {
     pub port: Option<u16>,
     /// IP length; random if absent.
     pub size: Option<u32>,
-    /// Between two datagrams of one stream.
+    /// Time between two datagrams of one stream.
     pub gap: Gap,
     /// Duration in nanoseconds; until a signal if absent.
     pub duration: Option<u64>,
@@ -57,7 +57,7 @@ pub struct Flood {
     pub frames: Vec<u32>,
     /// Overdue batches that may leave late.
     pub catch_up: u32,
-    /// Nanoseconds before a deadline that are spent waiting actively.
+    /// Nanoseconds before a deadline of busy waiting.
     pub spin_ns: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct Sent {
     size: Option<u32>,
     dscp: u8,
     seed: u64,
-    /// Asked for: nanoseconds between two datagrams of all streams together.
+    /// Requested nanoseconds between two datagrams of all streams together.
     gap_ns: f64,
     /// Time from the first deadline to the end.
     seconds: f64,
@@ -253,7 +253,7 @@ impl Flood {
         Ok(self.report(sending, gap, seconds, skipped))
     }
 
-    /// Refuse a packet size without room for the flood's payload, or above the MTU of the interface.
+    /// Refuses a packet size without room for the flood's payload, or above the MTU of the interface.
     fn check_size(&self, headers: u32) -> Result<(), Error> {
         let Some(size) = self.size else { return Ok(()) };
         let least = headers + LEAST_PAYLOAD;
@@ -371,7 +371,7 @@ impl Flood {
     }
 }
 
-/// Errors of a full queue on the way out, which say nothing against the next datagram.
+/// Returns whether an error is that of a full output queue, after which the next datagram may succeed.
 fn transient(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::ENOBUFS)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// Counts loss, reordering and repetition of one source's datagrams.
+/// Counter of loss, reordering and repetition of one source's datagrams.
 ///
 /// The missing numbers below the greatest one are stored as gaps, so that a late datagram is distinguished from a
 /// repeated one however late it is, and a gap of any size costs the same. Beyond [`GAPS_KEPT`] gaps, the numbers in the
-/// lowest gap count as lost for good.
+/// lowest gap count as lost permanently.
 #[derive(Debug, Default)]
 pub struct Sequence {
     /// Greatest received number plus one.
@@ -14,7 +14,7 @@ pub struct Sequence {
     /// Numbers that have not arrived, as ranges from the key up to the value (exclusive). No two ranges touch.
     gaps: BTreeMap<u64, u64>,
     missing: u64,
-    /// Datagrams that arrived, repeated ones left out.
+    /// Datagrams that arrived, without repeated ones.
     pub received: u64,
     /// Datagrams that arrived after one with a greater number.
     pub reordered: u64,
@@ -26,7 +26,7 @@ pub struct Sequence {
 pub const GAPS_KEPT: usize = 65_536;
 
 impl Sequence {
-    /// Notes an arrival of a number below `u64::MAX`.
+    /// Records the arrival of a number below `u64::MAX`.
     pub fn arrived(&mut self, number: u64) {
         if number >= self.next {
             if number > self.next {
@@ -72,7 +72,7 @@ impl Sequence {
     }
 }
 
-/// Interarrival jitter of RFC 3550, section 6.4.1, in nanoseconds; clocks need not agree.
+/// Interarrival jitter of RFC 3550, section 6.4.1, in nanoseconds; the clocks need not be synchronised.
 #[derive(Debug, Default)]
 pub struct Jitter {
     transit: Option<i128>,
@@ -80,7 +80,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Notes an arrival by the sender's stamp and the receiver's clock.
+    /// Records an arrival by the sender's stamp and the receiver's clock.
     pub fn arrived(&mut self, sent_ns: u64, received_ns: u64) {
         let transit = i128::from(received_ns) - i128::from(sent_ns);
         if let Some(before) = self.transit.replace(transit) {
@@ -88,7 +88,7 @@ impl Jitter {
         }
     }
 
-    /// Returns the estimate now.
+    /// Returns the present estimate.
     pub fn nanoseconds(&self) -> f64 {
         self.estimate
     }

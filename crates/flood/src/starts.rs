@@ -1,7 +1,7 @@
 //! Random starts of the streams of a flow, such as the users of a page. The generator and the simulator share this
 //! rule, so that the same seed overlaps the same pages in every kind of lab.
 
-/// Starts of `streams` streams after that of their flow, in nanoseconds: each is drawn evenly from 0 to `spread`.
+/// Starts of `streams` streams after that of their flow, in nanoseconds: each is uniformly random from 0 to `spread`.
 pub fn starts(seed: u64, streams: usize, spread: u64) -> impl Iterator<Item = u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     (0..streams).map(move |_| random.u64(0..=spread))

@@ -1,5 +1,4 @@
-//! Any bytes as frames at a switch: none returns to its source, and the VLAN of a tagged frame follows from its tag
-//! alone.
+//! Any bytes as frames at a switch: none returns to its source, and only the tag of a tagged frame decides its VLAN.
 
 use std::sync::LazyLock;
 

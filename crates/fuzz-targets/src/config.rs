@@ -1,4 +1,4 @@
-//! Any text as a configuration: refused, or in force and written out again as the same; and then packets pass.
+//! Any text as a configuration: it is refused, or it takes effect, is printed unchanged, and packets pass.
 
 use qos_core::{frame, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 
@@ -8,7 +8,7 @@ const PORTS: &str = r#"{"ports": {
     "Serial0/1/0": {"inside": "c", "wire": "d", "link": {"rate_bps": 512000, "framing": "ppp"},
         "paced_by_peer": true}}}"#;
 
-/// A switch has Ethernet links only.
+/// Ports of a switch, which has only Ethernet links.
 const SWITCH_PORTS: &str = r#"{"ports": {
     "FastEthernet0/0": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"},
         "paced_by_peer": false},

@@ -30,7 +30,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Any bytes are a message that is understood or refused.
+/// Checks that any bytes are a message that is understood or refused.
 fn message(bytes: &[u8]) {
     let Some(([kind, flags], body)) = bytes.split_first_chunk() else { return };
     let mut kernel = Kernel::default();

@@ -1,11 +1,11 @@
-//! Any text as a scenario of the simulator: refused, or it can be run, and every packet is accounted for.
+//! Any text as a scenario of the simulator: it is refused, or it runs and every packet is accounted for.
 
 use qos_sim::{Scenario, Simulation};
 
-/// Longer runs and faster flows would only take time.
+/// Limit of durations: longer runs and faster flows would only take more time.
 const LONGEST_NS: u64 = 1_000_000;
 const FASTEST_BPS: u64 = 10_000_000;
-/// Five packets of a jitter operation.
+/// Limit of a probe: five packets of a jitter operation.
 const LONGEST_PROBE_NS: u64 = 100_000_000;
 
 /// Panics if a property is violated.

@@ -1,4 +1,4 @@
-//! Any packets at IP SLA's operations and its responder: none is answered that may not be, and the counts agree.
+//! Any packets at IP SLA's operations and responder: only permitted packets are answered, and the counts agree.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -88,7 +88,7 @@ impl Both {
         }
     }
 
-    /// Returns a sent packet, as another machine would answer it or with one wrong byte.
+    /// Delivers the answer of another machine to a sent packet, correct or with one wrong byte.
     fn answered(&mut self, which: u8, wrong: u16) {
         let Some(send) = self.sends.get(usize::from(which) % self.sends.len().max(1)) else { return };
         let mut bytes = send.bytes.clone();
@@ -121,7 +121,7 @@ impl Both {
         self.prober.received(channel, (from, port), input.bytes(length), self.now);
     }
 
-    /// A control message, well-formed or not.
+    /// Gives the responder a control message, well-formed or not.
     fn asked(&mut self, input: &mut Input<'_>) {
         let from = (TARGET, input.word());
         let before = self.responder.counts;
@@ -147,7 +147,7 @@ impl Both {
         }
     }
 
-    /// A packet at a port of the responder; its answer is none that would be answered again.
+    /// Sends a packet to a port of the responder, and checks that the answer would not be answered again.
     fn probed(&mut self, input: &mut Input<'_>) {
         let port = if input.byte() % 2 == 0 { PERMANENT } else { input.word() };
         let from = (TARGET, input.word());

@@ -10,7 +10,7 @@ use qos_sim::tcp::{CongestionControl, Settings, State};
 use crate::decisions::Input;
 use crate::network::{Net, Path, Policer};
 
-/// Segments in a row that are lost at most: a connection gives up after so many timeouts as Linux does.
+/// Maximum number of consecutive lost segments: a connection gives up after as many timeouts as in Linux.
 const IN_A_ROW: u32 = 4;
 
 /// Panics if a property is violated.

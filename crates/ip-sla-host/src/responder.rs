@@ -1,4 +1,4 @@
-//! The responder with its sockets.
+//! IP SLA responder with its sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,7 +43,7 @@ impl Responder {
         Ok(sockets)
     }
 
-    /// Returns a responder that has nothing open yet; see [`configure`](Self::configure).
+    /// Returns a responder without open sockets; see [`configure`](Self::configure).
     pub fn new() -> Self {
         Self { protocol: ip_sla::Responder::default(), sockets: Sockets::new(), silent_until: 0, untold: 0 }
     }
@@ -61,7 +61,7 @@ impl Responder {
         self.sockets.retain(|(port, _), _| wanted.contains(port));
     }
 
-    /// Returns whether it has a socket for this port.
+    /// Returns whether the responder has a socket for this port.
     pub fn listens_on(&self, port: u16) -> bool {
         Family::ALL.iter().any(|family| self.sockets.contains_key(&(port, *family)))
     }

@@ -15,7 +15,7 @@ const WATCHED: usize = 1024;
 #[derive(Debug)]
 struct Outlet {
     socket: Socket,
-    /// Packets sent since the kernel counts them.
+    /// Number of sent packets since the kernel began to count.
     sent: u32,
     /// Packets not yet known to have left: number and sequence number.
     watched: VecDeque<(u32, u16)>,
@@ -32,7 +32,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Puts a checked configuration in force.
+    /// Activates a checked configuration.
     pub fn new(config: &Config, now: Nanos) -> Self {
         let mut prober = Prober::new(std::process::id() as u16);
         prober.configure(config, now);

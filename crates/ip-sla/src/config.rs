@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::packet::{CONTROL_PORT, JITTER_HEADER};
 use crate::responder::MOST_PORTS;
 
-/// All operations of a router, and whether it answers those of others.
+/// All operations of a router, and the settings of its responder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -21,7 +21,7 @@ pub struct Config {
     /// Prefixes of the senders that the responder answers; anyone if empty.
     #[schemars(with = "Vec<String>")]
     pub responder_allow: Vec<IpNet>,
-    /// The clocks of both ends agree, so that one-way latencies mean something.
+    /// Whether the clocks of both ends are synchronised, so that one-way latencies are meaningful.
     pub synchronised: bool,
     /// Operations by number.
     pub operations: BTreeMap<u32, OperationConfig>,
@@ -35,19 +35,19 @@ pub enum Kind {
     IcmpEcho,
     /// A burst of ICMP timestamp requests, which do not exist in ICMPv6.
     IcmpJitter,
-    /// One UDP packet that comes back as it is.
+    /// One UDP packet that is returned unchanged.
     UdpEcho,
     /// A burst of UDP packets, stamped by the responder.
     UdpJitter,
 }
 
 impl Kind {
-    /// Returns whether it sends bursts.
+    /// Returns whether the operation sends bursts.
     pub fn is_jitter(self) -> bool {
         matches!(self, Kind::IcmpJitter | Kind::UdpJitter)
     }
 
-    /// Returns whether it runs over UDP.
+    /// Returns whether the operation runs over UDP.
     pub fn is_udp(self) -> bool {
         matches!(self, Kind::UdpEcho | Kind::UdpJitter)
     }
@@ -67,7 +67,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationConfig {
-    /// Kind of packets that it sends.
+    /// Type of the sent packets.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Destination, over IPv4 or IPv6.
@@ -78,7 +78,7 @@ pub struct OperationConfig {
     pub source: Option<IpAddr>,
     /// UDP: source port; any if null.
     pub source_port: Option<u16>,
-    /// UDP: ask the responder to listen before each run.
+    /// UDP: whether to ask the responder to listen before each run.
     #[serde(default = "yes")]
     pub control: bool,
     /// Jitter: packets of a burst.
@@ -98,7 +98,7 @@ pub struct OperationConfig {
     pub threshold_ms: u32,
     /// Bytes of request data; the default of the type if null.
     pub request_data_size: Option<u16>,
-    /// The whole type-of-service byte, of IPv6 the traffic class.
+    /// The type-of-service byte, or the traffic class of IPv6.
     #[serde(default)]
     pub tos: u8,
     /// Hours of stored statistics. Jitter operations store two.
@@ -159,11 +159,11 @@ impl OperationConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Seconds of running; forever if null.
+    /// Lifetime in seconds; unlimited if null.
     pub life_s: Option<u32>,
     /// Start time.
     pub start: Start,
-    /// Seconds without running after which the operation and its statistics are forgotten; 0 is never.
+    /// Seconds without running after which the operation and its statistics are deleted; 0: never.
     #[serde(default)]
     pub ageout_s: u32,
     /// Start again every day.
@@ -179,7 +179,7 @@ pub enum Start {
     Now,
     /// Not before another schedule starts it.
     Pending,
-    /// Number of seconds after the schedule took effect.
+    /// Seconds after the schedule took effect.
     After(u32),
     /// At a time of day, UTC.
     At(TimeOfDay),

@@ -1,4 +1,4 @@
-//! IP SLA: a router's own probes, as a pure machine.
+//! IP SLA: a router's own probes, as a state machine without IO.
 //!
 //! [`Prober`] runs the operations of a [`Config`]: the caller asks for the next deadline, polls at that time, sends the
 //! resulting packets, and reports each departure and each reply with its time. [`Responder`] answers the UDP operations
@@ -48,7 +48,7 @@ pub fn since_midnight(time: Nanos) -> u32 {
     stamp
 }
 
-/// `later - earlier` of two stamps since midnight, which may lie on both sides of it.
+/// Returns `later - earlier` of two time stamps since midnight, also if midnight is between them.
 pub fn difference_ms(later: u32, earlier: u32) -> i64 {
     let raw = i64::from(later) - i64::from(earlier);
     (raw + DAY_MS / 2).rem_euclid(DAY_MS) - DAY_MS / 2

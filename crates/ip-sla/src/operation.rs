@@ -1,4 +1,4 @@
-//! One operation: its runs, one after another.
+//! One operation and its successive runs.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ const HOUR: Nanos = 3600 * SECOND;
 const JITTER_HOURS: u8 = 2;
 /// Maximum number of stored samples of an operation.
 const SAMPLES: usize = 10_000;
-/// Additional time for which a responder listens after the last packet, ms.
+/// Additional time, in ms, for which a responder listens after the last packet.
 const LISTEN_MARGIN_MS: u32 = 1000;
 
 /// Packet that an operation requests to send.
@@ -62,7 +62,7 @@ pub struct Operation {
     pub identifier: u16,
     synchronised: bool,
     span: Option<Span>,
-    /// True once the current hour has begun.
+    /// Whether the current hour has begun.
     started: bool,
     expired: Option<Nanos>,
     next_run: Nanos,
@@ -105,14 +105,14 @@ impl Operation {
         made
     }
 
-    /// The schedule (a new one, or for the first time) takes effect.
+    /// Activates a schedule, whether new or the first one.
     pub fn enter(&mut self, now: Nanos) {
         self.span = self.config.schedule.as_ref().and_then(|s| s.first(now));
         self.started = false;
         self.expired = None;
     }
 
-    /// Returns whether it runs.
+    /// Returns the state of the operation.
     pub fn state(&self) -> State {
         match (self.started, self.expired) {
             (true, _) => State::Active,
@@ -121,7 +121,7 @@ impl Operation {
         }
     }
 
-    /// Returns whether the operation must be removed because it has not run for its ageout.
+    /// Returns whether the operation must be removed because it has not run for its age-out time.
     pub fn aged_out(&self, now: Nanos) -> bool {
         self.ageout().is_some_and(|at| now >= at)
     }
@@ -250,21 +250,21 @@ impl Operation {
         }
     }
 
-    /// The packet was seen to leave at `at`.
+    /// Records that the packet left at `at`.
     pub fn sent(&mut self, sequence: u16, at: Nanos) {
         if let Some(packet) = self.burst.as_mut().and_then(|b| b.index(sequence).map(|i| &mut b.packets[i])) {
             packet.sent = at;
         }
     }
 
-    /// The packet could not be sent.
+    /// Records that the packet could not be sent.
     pub fn skipped(&mut self, sequence: u16) {
         if let Some(packet) = self.burst.as_mut().and_then(|b| b.index(sequence).map(|i| &mut b.packets[i])) {
             packet.skipped = true;
         }
     }
 
-    /// The responder cannot be reached, or does not listen on its control port.
+    /// Records that the responder cannot be reached, or does not listen on its control port.
     pub fn refused(&mut self) {
         if let Some(burst) = &mut self.burst {
             burst.refused = true;
@@ -281,7 +281,7 @@ impl Operation {
         }
     }
 
-    /// A reply arrived at `at`.
+    /// Records a reply that arrived at `at`.
     pub fn received(&mut self, reply: Reply, at: Nanos) {
         let timeout = self.timeout();
         let late = reply.sequence % 50 == 0 && mistaken!(RoundTripLater);
@@ -324,7 +324,7 @@ impl Operation {
         }
     }
 
-    /// Ends the run. With `Ok` as `code` its packets decide.
+    /// Ends the run. If `code` is `Ok`, the packets decide the result.
     fn finish(&mut self, code: ReturnCode) {
         let Some(burst) = self.burst.take() else { return };
         let fate: Vec<Fate> = burst.packets.iter().enumerate().map(|(i, p)| fate(i, p)).collect();

@@ -1,7 +1,7 @@
 //! The packets of the operations: ICMP messages, UDP payloads and control messages.
 //!
-//! Cisco publishes neither the control message nor the UDP payloads, so these are this project's own. They are
-//! recognised by their magic and refused when they are anything else.
+//! Cisco publishes neither the control message nor the UDP payloads, so these formats are specific to this project.
+//! Packets without their magic number are refused.
 
 use crate::Nanos;
 
@@ -22,7 +22,7 @@ pub mod icmp {
 
 /// UDP port of control messages.
 pub const CONTROL_PORT: u16 = 1967;
-/// IOS puts two internal stamps in front of the request data of an ICMP echo.
+/// Bytes of the two internal time stamps that IOS puts in front of the request data of an ICMP echo.
 pub const ECHO_STAMPS: usize = 8;
 /// Bytes of the header of a UDP jitter packet.
 pub const JITTER_HEADER: usize = 16;
@@ -120,7 +120,7 @@ pub fn icmp_answer(request: &[u8], ipv6: bool, stamp: u32) -> Option<Vec<u8>> {
 pub struct Reply {
     pub sequence: u16,
     pub remote: Option<(u32, u32)>,
-    /// Packets of the run that the responder had got by then, this one included.
+    /// Number of packets of the run that the responder had received by then, including this one.
     pub received: Option<u16>,
 }
 
@@ -146,7 +146,7 @@ pub fn icmpv6_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
     Some((be16(bytes, 4), Reply { sequence: be16(bytes, 6), remote: None, received: None }))
 }
 
-/// Returns a UDP echo packet of `size` bytes: two of sequence number, then filling.
+/// Returns a UDP echo packet of `size` bytes: two bytes of sequence number, then padding.
 pub fn udp_echo(sequence: u16, size: u16) -> Vec<u8> {
     let mut bytes = sequence.to_be_bytes().to_vec();
     fill(&mut bytes, usize::from(size));
@@ -154,7 +154,7 @@ pub fn udp_echo(sequence: u16, size: u16) -> Vec<u8> {
 }
 
 /// Returns a UDP jitter packet of `size` bytes: burst, turnaround in ms, send and receive stamp, sequence number,
-/// packets received; then filling.
+/// packets received; then padding.
 pub fn udp_jitter(burst: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
     let mut bytes = burst.to_be_bytes().to_vec();
     bytes.extend([0; 2]);
@@ -179,7 +179,7 @@ pub fn udp_jitter_answered(bytes: &[u8]) -> bool {
 /// Fills in the responder's part of a UDP jitter packet.
 ///
 /// # Panics
-/// When the packet is shorter than its header.
+/// If the packet is shorter than its header.
 pub fn udp_jitter_answer(bytes: &mut [u8], received: Nanos, sent: Nanos, count: u16) {
     let turnaround = crate::difference_ms(crate::since_midnight(sent), crate::since_midnight(received));
     bytes[2..4].copy_from_slice(&(turnaround.clamp(0, 0xffff) as u16).to_be_bytes());
@@ -211,12 +211,12 @@ pub struct Control {
     pub jitter: bool,
     pub port: u16,
     pub duration_ms: u32,
-    /// A responder's assent, with everything else as it was asked.
+    /// Whether this is the responder's agreement, with all other fields as requested.
     pub reply: bool,
 }
 
 impl Control {
-    /// Returns the bytes of the message: magic, reply flag, type, identifier, port, two of padding, duration.
+    /// Returns the bytes of the message: magic, reply flag, type, identifier, port, two bytes of padding, duration.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = CONTROL_MAGIC.to_be_bytes().to_vec();
         bytes.extend([u8::from(self.reply), u8::from(self.jitter)]);
@@ -227,7 +227,7 @@ impl Control {
         bytes
     }
 
-    /// Reads one. `None` for anything else.
+    /// Parses a control message. `None` for anything else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != CONTROL_LENGTH || be32(bytes, 0) != CONTROL_MAGIC || bytes[4] > 1 || bytes[5] > 1 {
             return None;

@@ -41,10 +41,10 @@ pub struct Send {
 #[derive(Debug, Default)]
 pub struct Prober {
     operations: BTreeMap<u32, Operation>,
-    /// Aged-out operations: configured, and removed until their configuration changes.
+    /// Aged-out operations, which stay removed until their configuration changes.
     forgotten: BTreeMap<u32, crate::config::OperationConfig>,
     synchronised: bool,
-    /// First identifier, different for two processes in a namespace.
+    /// First identifier, which differs between processes in one namespace.
     base: u16,
     wanted: Vec<Wanted>,
 }
@@ -97,7 +97,7 @@ impl Prober {
         self.operations.get(&operation).and_then(|found| found.config.source_port)
     }
 
-    /// Returns whether it has any operation or reply to handle.
+    /// Returns whether there is no operation and no reply to handle.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -139,14 +139,14 @@ impl Prober {
         }
     }
 
-    /// The packet was seen to leave at `at`, which is later and closer to the line than the moment of sending.
+    /// Records that the packet left at `at`, which is later than the send call and closer to the line.
     pub fn sent(&mut self, operation: u32, sequence: u16, at: Nanos) {
         if let Some(operation) = self.operations.get_mut(&operation) {
             operation.sent(sequence, at);
         }
     }
 
-    /// An ICMP request with this identifier was seen to leave at `at`.
+    /// Records that an ICMP request with this identifier left at `at`.
     pub fn sent_icmp(&mut self, identifier: u16, sequence: u16, at: Nanos) {
         let found = self.operations.values_mut().find(|o| o.identifier == identifier && !o.config.kind.is_udp());
         if let Some(operation) = found {
@@ -154,7 +154,7 @@ impl Prober {
         }
     }
 
-    /// A UDP packet of an operation was seen to leave at `at`.
+    /// Records that a UDP packet of an operation left at `at`.
     pub fn sent_udp(&mut self, operation: u32, payload: &[u8], at: Nanos) {
         let Some(operation) = self.operations.get_mut(&operation) else { return };
         let reply = match operation.config.kind {
@@ -167,7 +167,7 @@ impl Prober {
         }
     }
 
-    /// A packet that could not be sent is skipped; without its control message there is no connection.
+    /// Skips a packet that could not be sent; without its control message there is no connection.
     pub fn not_sent(&mut self, send: &Send) {
         if let Some(operation) = self.operations.get_mut(&send.operation) {
             match send.sequence {

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-/// Longest time at process level, ns; more is no router.
+/// Maximum time at process level, ns; no router takes longer.
 pub const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
-/// Time before the latest packet within which an earlier one still finds its place.
+/// Time before the latest packet within which an earlier packet is still put in order.
 const KEPT_NS: u64 = 1_000_000_000;
 
 /// Times at which packets were handled, in event time (nanoseconds).
@@ -16,7 +16,7 @@ const KEPT_NS: u64 = 1_000_000_000;
 pub struct ProcessLevel {
     /// Processing time of a packet; none if process level is not modelled.
     each: Option<u64>,
-    /// Beginnings of the packets handled lately, in order.
+    /// Start times of the recently handled packets, in order.
     begun: VecDeque<u64>,
     handled: u64,
 }
@@ -39,7 +39,7 @@ impl ProcessLevel {
         self.handled * self.each.unwrap_or(0)
     }
 
-    /// Handles a packet that is there at `at`; returns when that is done.
+    /// Handles a packet that arrives at `at`; returns the time of completion.
     ///
     /// The daemon may handle a packet after a later one if it was prevented from running or reads one socket after the
     /// other. The packet then gets the gap in which a punctual router would have handled it.

@@ -18,9 +18,9 @@ use crate::{Nanos, MILLI, SECOND};
 
 /// Ports that control messages may have open at a time.
 pub const MOST_PORTS: usize = 64;
-/// Milliseconds for which a control message may ask at most.
+/// Maximum number of milliseconds that a control message may request.
 pub const LONGEST_MS: u32 = 3_600_000;
-/// Ports below are privileged: no control message opens them.
+/// Lowest port that a control message can open: those below are privileged.
 pub const LEAST_PORT: u16 = 1024;
 /// Senders that are remembered.
 const SENDERS: usize = 1024;
@@ -37,7 +37,7 @@ pub enum Refusal {
     Sender(IpAddr),
     /// A privileged port.
     Privileged(u16),
-    /// Milliseconds that are too many.
+    /// The requested milliseconds exceed the maximum.
     TooLong(u32),
     /// Too many ports are open.
     TooMany(u16),
@@ -96,11 +96,11 @@ pub struct Responder {
     senders: BTreeMap<(IpAddr, u16, u16), Sender>,
     /// Counts of the responder.
     pub counts: Counts,
-    /// The latest senders of control messages with when, newest first.
+    /// The latest senders of control messages with their times, newest first.
     recent: Vec<(IpAddr, Nanos)>,
 }
 
-/// Senders of control messages that are listed.
+/// Maximum number of listed senders of control messages.
 const RECENT: usize = 5;
 
 impl Responder {
@@ -114,7 +114,8 @@ impl Responder {
         }
     }
 
-    /// The port that a control message asked for cannot be listened on: it is closed, and the message was an error.
+    /// Closes the port requested by a control message because it cannot be listened on, and counts the message as an
+    /// error.
     pub fn refuse(&mut self, port: u16) {
         if self.ports.remove(&port).is_some() {
             self.counts.control_messages -= 1;
@@ -132,7 +133,7 @@ impl Responder {
         self.ports.values().filter_map(|p| p.until).min()
     }
 
-    /// Closes ports whose time is over. Returns true if it closed one.
+    /// Closes expired ports. Returns whether it closed any.
     pub fn poll(&mut self, now: Nanos) -> bool {
         let before = self.ports.len();
         self.ports.retain(|_, port| port.until.is_none_or(|until| until > now));
@@ -182,8 +183,8 @@ impl Responder {
         Ok(message)
     }
 
-    /// Fills in the answer to a packet that arrived on `port` at `received` and returns at `sending`. False if the
-    /// packet is not from an operation.
+    /// Fills in the answer to a packet that arrived on `port` at `received` and returns at `sending`. Returns false if
+    /// the packet is not from an operation.
     pub fn answer(
         &mut self,
         port: u16,
@@ -224,7 +225,7 @@ impl Responder {
         true
     }
 
-    /// Returns the state of a sender; with too many senders, the one silent for longest is dropped.
+    /// Returns the state of a sender; with too many senders, the one that has been silent for longest is dropped.
     fn sender(&mut self, from: (IpAddr, u16), port: u16) -> &mut Sender {
         let key = (from.0, from.1, port);
         if self.senders.len() >= SENDERS && !self.senders.contains_key(&key) {
@@ -235,7 +236,7 @@ impl Responder {
         self.senders.entry(key).or_default()
     }
 
-    /// Returns the latest senders of control messages with when, newest first.
+    /// Returns the latest senders of control messages with their times, newest first.
     pub fn recent(&self) -> &[(IpAddr, Nanos)] {
         &self.recent
     }

@@ -33,7 +33,7 @@ impl Schedule {
     }
 }
 
-/// Returns the next moment, from `now` on, at this time of day (and date).
+/// Returns the next time, from `now` on, with this time of day (and date).
 fn next_time(at: TimeOfDay, now: Nanos) -> Nanos {
     let of_day = (u64::from(at.hour) * 3600 + u64::from(at.minute) * 60 + u64::from(at.second)) * SECOND;
     let today = now / DAY;

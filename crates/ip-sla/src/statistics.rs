@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
 
-/// Number, sum, squares, least and greatest of some values.
+/// Number, sum, sum of squares, minimum and maximum of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Summary {
@@ -22,7 +22,7 @@ impl Summary {
         self.merge(&Summary { count: 1, sum: value, sum2: value.saturating_mul(value), min: value, max: value });
     }
 
-    /// Counts those of another summary.
+    /// Adds the values of another summary.
     pub fn merge(&mut self, other: &Summary) {
         if other.count == 0 {
             return;
@@ -40,7 +40,7 @@ impl Summary {
     }
 }
 
-/// Jitter of one direction: differences above and below zero apart; zero is in neither (CISCO-RTTMON-MIB).
+/// Jitter of one direction: positive and negative differences separately; zero is in neither (CISCO-RTTMON-MIB).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Jitter {
     /// Pairs of consecutive packets that were both answered, zeros included.
@@ -70,12 +70,12 @@ impl Jitter {
     }
 }
 
-/// Packets that did not come back in time, or not in order.
+/// Packets that did not return in time or in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Losses {
     /// Not answered at all.
     pub total: u64,
-    /// Packets of these lost on the outward path; known if the responder counts.
+    /// Packets lost on the outward path; known if the responder counts packets.
     pub source_to_destination: u64,
     /// Packets lost on the return path.
     pub destination_to_source: u64,
@@ -85,11 +85,11 @@ pub struct Losses {
     pub late: u64,
     /// Could not be sent.
     pub skipped: u64,
-    /// Out of order on the way there.
+    /// Packets out of order on the outward path.
     pub out_of_sequence_sd: u64,
     /// Packets out of order on the return path.
     pub out_of_sequence_ds: u64,
-    /// Out of order on both ways.
+    /// Packets out of order on both paths.
     pub out_of_sequence_both: u64,
     /// Shortest and longest run of lost packets; 0 without loss.
     pub period_min: u64,
@@ -116,7 +116,7 @@ impl Losses {
     }
 }
 
-/// Everything counted of some packets.
+/// Statistics of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
     /// Packets sent.
@@ -138,8 +138,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds those of another run. `sent = rtt.count + losses.total + losses.late` holds for the sum when it holds for
-    /// both.
+    /// Adds the statistics of another run. `sent = rtt.count + losses.total + losses.late` holds for the sum when it
+    /// holds for both.
     pub fn merge(&mut self, other: &Statistics) {
         self.sent += other.sent;
         self.rtt.merge(&other.rtt);
@@ -152,11 +152,11 @@ impl Statistics {
     }
 }
 
-/// A packet that came back in time: its millisecond stamps.
+/// Millisecond time stamps of a packet that returned in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Answered {
-    /// Place in the run, from 0.
+    /// Position in the run, from 0.
     pub index: usize,
     pub sent: u32,
     pub arrived: u32,
@@ -167,7 +167,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// (T4 - T1) - (T3 - T2), not below zero.
+    /// Returns the round-trip time: (T4 - T1) - (T3 - T2), not below zero.
     pub fn rtt(&self) -> u64 {
         let whole = match self.remote {
             Some((_, t3)) if mistaken!(RoundTripOneWay) => crate::difference_ms(t3, self.sent),
@@ -255,8 +255,8 @@ fn out_of_sequence(losses: &mut Losses, earlier: &Answered, packet: &Answered) {
     }
 }
 
-/// Splits the losses by direction, from the responder's count in the last answer: of the packets up to that one, those
-/// that it did not get were lost on the way there.
+/// Splits the losses by direction, from the responder's count in the last answer: packets up to that one that it did
+/// not receive were lost on the outward path.
 fn directions(losses: &mut Losses, fate: &[Fate]) {
     let last = fate.iter().rev().find_map(|each| match each {
         Fate::Answered(packet) => packet.received.map(|count| (packet.index, u64::from(count))),
@@ -300,7 +300,7 @@ pub enum ReturnCode {
     OverThreshold,
     /// No answer in time.
     Timeout,
-    /// The run before was not over.
+    /// The previous run was still in progress.
     Busy,
     /// No responder.
     NoConnection,
@@ -322,7 +322,7 @@ pub struct Run {
 /// One bucket of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bucket {
-    /// Runs that were answered, by their round trip.
+    /// Answered runs, by their round trip.
     pub rtt: Summary,
     /// Round trips above the threshold.
     pub over_threshold: u64,
@@ -335,7 +335,7 @@ pub struct Hour {
     pub start_ns: Nanos,
     /// Runs that were answered.
     pub successes: u64,
-    /// Runs that were not, or could not be started.
+    /// Runs that were not answered, or could not be started.
     pub failures: u64,
     /// Failures by reason.
     pub timeouts: u64,
@@ -350,7 +350,7 @@ pub struct Hour {
 }
 
 impl Hour {
-    /// Returns an empty one.
+    /// Returns an hour without runs.
     pub fn new(start_ns: Nanos, buckets: u8) -> Self {
         Self {
             start_ns,
@@ -364,7 +364,7 @@ impl Hour {
         }
     }
 
-    /// Counts how a run ended.
+    /// Counts the result of a run.
     pub fn ended(&mut self, code: ReturnCode) {
         match code {
             ReturnCode::Ok | ReturnCode::OverThreshold => self.successes += 1,
@@ -377,18 +377,18 @@ impl Hour {
     }
 }
 
-/// The stamps of a packet that came back in time, as they were taken.
+/// Time stamps of a packet that returned in time, at full resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Number of the run, from 1.
     pub run: u64,
-    /// Place in the run, from 1.
+    /// Position in the run, from 1.
     pub packet: u32,
     /// Time at which the packet left the router's IP stack.
     pub sent_ns: Nanos,
     /// Time at which the last bit of the reply arrived.
     pub arrived_ns: Nanos,
-    /// The round trip in ms as it was counted.
+    /// The counted round trip, ms.
     pub rtt_ms: u64,
 }
 
@@ -419,7 +419,7 @@ pub struct OperationReport {
     pub successes: u64,
     /// Runs since the start that were not.
     pub failures: u64,
-    /// True if any round trip exceeded the threshold.
+    /// Whether any round trip exceeded the threshold.
     pub over_thresholds_occurred: bool,
     /// Statistics by hour, oldest first.
     pub hours: Vec<Hour>,

@@ -1,4 +1,5 @@
-//! Mistakes on purpose: switches in the engine and in IP SLA, of which a build with the feature `mistakes` makes one.
+//! Deliberate mistakes: switches in the engine and in IP SLA; a build with the feature `mistakes` can activate one of
+//! them.
 //!
 //! Programs are built without the feature and contain neither the switches nor their names. `tox -e prove` builds the
 //! simulator with it, makes each mistake in turn and writes to `docs/internals/proof.md` which expectations notice.
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 /// No mistake is made.
 const NONE: usize = usize::MAX;
 
-/// The mistake that is made.
+/// The active mistake.
 static MADE: AtomicUsize = AtomicUsize::new(NONE);
 
 macro_rules! catalogue {

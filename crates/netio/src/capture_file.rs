@@ -1,5 +1,5 @@
-//! Captured frames written down as pcapng
-//! (<https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>), in the order of their times.
+//! Writer of captured frames as pcapng (<https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>), in the
+//! order of their times.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ pub struct About {
     pub comment: String,
 }
 
-/// A frame to be written, by when it was seen; of those of one moment the first that was noted.
+/// A frame to be written, ordered by its time; frames with equal times stay in the order of recording.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Seen {
     time_ns: u64,
@@ -39,13 +39,13 @@ struct Seen {
 /// Frames of one Ethernet interface.
 pub struct CaptureFile<W: Write> {
     writer: PcapNgWriter<W>,
-    /// Some frames are known before it is their time.
+    /// Frames that are recorded before their time.
     waiting: BinaryHeap<Reverse<Seen>>,
     number: u64,
 }
 
 impl<W: Write> CaptureFile<W> {
-    /// Begins to write.
+    /// Writes the header of the file.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -48,7 +48,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| unwritten(&error))
 }
 
-/// Returns the failure of standard output.
+/// Returns the failure for an error of standard output.
 fn unwritten(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::ReaderGone,

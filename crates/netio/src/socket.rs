@@ -9,7 +9,7 @@ use socket2::{Domain, MsgHdr, Protocol, Type};
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
-/// Effects of ICMP messages on a socket, about packets that it sent, and a signal.
+/// Errors that are ignored: those caused by ICMP messages about sent packets, and an interrupting signal.
 const PASSED_OVER: [i32; 5] = [libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ECONNREFUSED, libc::EACCES, libc::EINTR];
 
 /// A version of IP.
@@ -32,7 +32,7 @@ impl Family {
         }
     }
 
-    /// Any address of the machine.
+    /// Returns the unspecified address, which stands for any address of the machine.
     fn unspecified(self) -> IpAddr {
         match self {
             Self::V4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -51,12 +51,12 @@ impl Family {
 /// Kind of socket to open.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// ICMP with one other address, of IPv6 ICMPv6.
+    /// ICMP or ICMPv6 with one other address.
     Icmp {
         /// The other end.
         target: IpAddr,
     },
-    /// UDP with anyone of one family.
+    /// UDP with any address of one family.
     Udp {
         /// The version of IP.
         family: Family,
@@ -85,7 +85,7 @@ pub fn lacks_family(error: &io::Error) -> bool {
 pub struct Received {
     /// Sender; the port is 0 for ICMP.
     pub from: (IpAddr, u16),
-    /// The machine's address to which it came, of UDP.
+    /// UDP: the local address to which the packet was sent.
     pub to: Option<IpAddr>,
     /// ICMP message or UDP payload.
     pub bytes: Vec<u8>,
@@ -96,16 +96,16 @@ pub struct Received {
 /// Contents of a message from the kernel.
 struct Message {
     length: usize,
-    /// Sender; none of a stamp.
+    /// Sender; none for a departure stamp.
     from: Option<(IpAddr, u16)>,
     to: Option<IpAddr>,
     /// Receive stamp, wall clock in ns.
     received: u64,
-    /// Stamp of a packet that left, wall clock in ns, and which one since stamps were asked for.
+    /// Departure stamp of a packet, wall clock in ns, and its number since stamps were requested.
     left: Option<(u64, u32)>,
 }
 
-/// One socket that never blocks.
+/// A non-blocking socket.
 #[derive(Debug)]
 pub struct Socket {
     socket: socket2::Socket,
@@ -181,8 +181,8 @@ impl Socket {
         .map(drop)
     }
 
-    /// Answers a UDP packet from the address to which it was sent: the client of one of several addresses accepts no
-    /// answer from another.
+    /// Answers a UDP packet from the address to which it was sent. On a machine with several addresses, the client
+    /// accepts an answer only from that address.
     ///
     /// # Errors
     /// As of [`send`](Self::send).
@@ -195,8 +195,8 @@ impl Socket {
         self.socket.sendmsg(&message, 0).map(drop)
     }
 
-    /// Requests kernel stamps for packets sent from now on, when the driver takes them; see [`left`](Self::left).
-    /// Packets count from zero.
+    /// Requests kernel stamps for packets sent from now on, taken by the driver; see [`left`](Self::left). Packets
+    /// count from zero.
     ///
     /// # Errors
     /// A kernel that cannot do it.
@@ -223,7 +223,7 @@ impl Socket {
         }
     }
 
-    /// Takes the next packet; `None` when there is none. Errors that ICMP messages leave on the socket are passed over.
+    /// Takes the next packet; `None` when there is none. Errors left on the socket by ICMP messages are ignored.
     pub fn receive(&mut self) -> Option<Received> {
         loop {
             let Message { length, from, to, received: stamp, .. } = match self.message(0) {
@@ -302,7 +302,7 @@ impl Socket {
     }
 }
 
-/// Returns the control message by which a packet leaves from an address.
+/// Returns the control message that sets the source address of a packet.
 fn source(own: IpAddr) -> Vec<u8> {
     fn message<T>(level: libc::c_int, kind: libc::c_int, data: &T) -> Vec<u8> {
         let length = std::mem::size_of::<T>() as libc::c_uint;
@@ -374,7 +374,7 @@ pub(crate) fn set(
 /// Returns a stamp as one number.
 ///
 /// # Safety
-/// A whole `timespec` must be readable there.
+/// A complete `timespec` must be readable at this address.
 unsafe fn nanoseconds(stamp: *const libc::timespec) -> u64 {
     // SAFETY: guaranteed by the caller; it need not be aligned.
     let time = unsafe { stamp.read_unaligned() };

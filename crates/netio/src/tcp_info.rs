@@ -14,11 +14,11 @@ pub struct TcpInfo {
     pub rtt_us: u32,
     /// Minimum round-trip time, microseconds; the kernel's greatest number before the first sample.
     pub min_rtt_us: u32,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmits: u32,
 }
 
-/// Places of the values in the structure, in bytes.
+/// Offsets of the values in the structure, in bytes.
 const MSS: usize = 16;
 const RTT: usize = 68;
 const RETRANSMITS: usize = 100;

@@ -1,4 +1,4 @@
-//! Waiting: for descriptors with a timeout in nanoseconds, for signals as a descriptor, and for moments.
+//! Waiting for descriptors with a timeout in nanoseconds, for signals through a descriptor, and for points in time.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -19,9 +19,9 @@ impl Interest {
     pub const READ: Self = Self { read: true, write: false };
 }
 
-/// Descriptors to watch, each with a token. Filled for each wait.
+/// Descriptors to watch, each with a token. It is filled before each wait.
 ///
-/// This is ppoll(2): while nobody waits, an arriving frame costs no wake-up, which epoll(7) would make for each one.
+/// This is ppoll(2): unlike epoll(7), it causes no wake-up per frame while no thread waits.
 #[derive(Debug)]
 pub struct Waiter<T> {
     descriptors: Vec<libc::pollfd>,
@@ -41,8 +41,7 @@ impl<T: Copy> Waiter<T> {
         self.tokens.clear();
     }
 
-    /// Adds a descriptor. One that is waited for neither to be read nor to be written is reported when its other end is
-    /// gone.
+    /// Adds a descriptor. Without an event to wait for, it is reported when its other end is gone.
     pub fn add(&mut self, fd: RawFd, interest: Interest, token: T) {
         let events = if interest.read { libc::POLLIN } else { 0 } | if interest.write { libc::POLLOUT } else { 0 };
         self.descriptors.push(libc::pollfd { fd, events, revents: 0 });
@@ -96,7 +95,7 @@ pub fn be_punctual() {
     }
 }
 
-/// A descriptor that can be read when SIGTERM or SIGINT has arrived. They no longer end the process themselves.
+/// A descriptor that can be read when SIGTERM or SIGINT has arrived. These signals then no longer end the process.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: OwnedFd,
@@ -133,7 +132,7 @@ impl AsRawFd for Signals {
     }
 }
 
-/// Waits for a signal, for one more descriptor or for a moment, whichever comes first.
+/// Waits for a signal, for one more descriptor or until a time, whichever comes first.
 #[derive(Debug)]
 pub struct Stop {
     signals: Signals,
@@ -155,13 +154,13 @@ impl Stop {
         self.requested
     }
 
-    /// Sleeps until a descriptor has something, `timeout_ns` have passed (`None`: for ever) or a signal comes; returns
-    /// whether one has come.
+    /// Sleeps until a descriptor is readable, `timeout_ns` have passed (`None`: without limit) or a signal arrives;
+    /// returns whether a signal has arrived.
     pub fn wait(&mut self, descriptors: impl IntoIterator<Item = RawFd>, timeout_ns: Option<u64>) -> bool {
         self.wait_for(descriptors.into_iter().map(|descriptor| (descriptor, Interest::READ)), timeout_ns)
     }
 
-    /// Sleeps as [`Stop::wait`] does, until one of the events of a descriptor.
+    /// Sleeps like [`Stop::wait`], until one of the events of a descriptor.
     pub fn wait_for(
         &mut self,
         descriptors: impl IntoIterator<Item = (RawFd, Interest)>,

@@ -201,8 +201,8 @@ impl<P> Engine<P> {
         self.config.as_ref()
     }
 
-    /// A frame came from the link of `port`. It passes the link's clock (unless its sender is paced) and the input
-    /// policy and comes out on [`Side::Inside`].
+    /// Accepts a frame from the link of `port`. It passes the link's clock (unless its sender is paced) and the input
+    /// policy, and leaves on [`Side::Inside`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -212,8 +212,8 @@ impl<P> Engine<P> {
         self.note_in(index);
     }
 
-    /// The router's own IP stack sends a frame by `port`. It passes the output policy, queues, ring and link and comes
-    /// out on [`Side::Wire`].
+    /// Accepts a frame that the router's own IP stack sends by `port`. It passes the output policy, queues, ring and
+    /// link, and leaves on [`Side::Wire`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -251,10 +251,9 @@ impl<P> Engine<P> {
         }
     }
 
-    /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`,
-    /// and settles nothing that waits to go out. So a caller that is late can bring those frames through the router's
-    /// own IP stack and give them to [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what
-    /// goes out.
+    /// Does the input part of [`poll`](Engine::poll): appends the frames that have left towards the inside by `now`,
+    /// and settles no output. So a caller that is late can bring those frames through the router's own IP stack and
+    /// give them to [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what goes out.
     ///
     /// Frames that are on their way over a link's delay may come out up to `ahead` before their time, which stays what
     /// it is: as far as nothing that enters the link from now on can arrive before them. The caller has them through
@@ -301,8 +300,8 @@ impl<P> Engine<P> {
         }
     }
 
-    /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not
-    /// before the next frame.
+    /// Returns the time at which [`poll`](Engine::poll) next has work to do; the poll may still yield nothing. `None`:
+    /// not before the next frame.
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self.in_due.least_key().min(self.out_due.least_key());
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))

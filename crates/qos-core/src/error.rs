@@ -57,7 +57,7 @@ impl ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::Unknown)
     }
 
-    /// More than there is or can be.
+    /// Returns the error for a value that exceeds the available amount.
     pub(crate) fn too_much(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::TooMuch)
     }

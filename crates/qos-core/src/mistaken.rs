@@ -1,4 +1,4 @@
-//! The switches of mistakes on purpose (crate `mistakes`): `false`, and nothing of them, in builds without the feature.
+//! Switches of deliberate mistakes (crate `mistakes`): always `false` in builds without the feature.
 
 /// Returns whether this mistake is active.
 #[cfg(feature = "mistakes")]
@@ -8,7 +8,7 @@ macro_rules! mistaken {
     };
 }
 
-/// Returns whether this mistake is active: none is.
+/// Returns false: no mistake is active.
 #[cfg(not(feature = "mistakes"))]
 macro_rules! mistaken {
     ($mistake:ident) => {

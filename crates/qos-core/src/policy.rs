@@ -200,7 +200,7 @@ impl Policy {
         self.enter(now, descriptor, lists, None, false)
     }
 
-    /// In a child policy-map there is the class above, and the packet as it came to the policy.
+    /// Classifies, marks and polices a packet in a child policy-map; `above` is the class that contains it.
     #[inline]
     fn enter(
         &mut self,
@@ -289,8 +289,8 @@ impl Policy {
         marking::police(descriptor, police.actions(colour))
     }
 
-    /// A packet of the class finds congestion. Returns whether it may wait: a priority class above its rate may not
-    /// (the conditional policer).
+    /// Meters a packet of the class that finds congestion. Returns whether it may wait: a packet of a priority class
+    /// above its rate may not (conditional policer).
     #[inline]
     pub fn congested(&mut self, now: Time, class: usize, bytes: u32) -> bool {
         self.each(class, |state| state.congested.add(bytes));
@@ -335,24 +335,24 @@ impl Policy {
         }
     }
 
-    /// A packet of the class passed on without waiting in a queue.
+    /// Counts a packet of the class that passed without waiting in a queue.
     #[inline]
     pub fn sent(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.sent.add(bytes));
     }
 
-    /// A packet of the class waits in a queue.
+    /// Counts a packet of the class that joins a queue.
     #[inline]
     pub fn queued(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.queued.add(bytes));
     }
 
-    /// A packet of the class no longer waits in a queue.
+    /// Counts a packet of the class that no longer waits in a queue.
     pub fn unqueued(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.queued.remove(bytes));
     }
 
-    /// A packet of the class left its queue towards the line.
+    /// Counts a packet of the class that left its queue towards the line.
     #[inline]
     pub fn left(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| {
@@ -361,7 +361,7 @@ impl Policy {
         });
     }
 
-    /// A packet of the class was dropped.
+    /// Counts a dropped packet of the class.
     pub fn dropped(&mut self, now: Time, class: usize, bytes: u32, reason: DropReason) {
         let in_rate = reason != DropReason::Police || self.police_in_drop_rate;
         let load_interval_s = self.load_interval_s;

@@ -104,14 +104,14 @@ impl<P> NamedPort<P> {
         each!(&mut self.port, port => port.index(lists));
     }
 
-    /// A frame came from the link.
+    /// Accepts a frame from the link.
     #[inline]
     pub fn receive(&mut self, arrival: Time, descriptor: Descriptor, payload: P, outputs: &mut Outputs<P>) {
         each!(&mut self.port, port => port.ingress.inbound.receive(arrival, descriptor, payload, outputs));
     }
 
-    /// To be called before [`transmit`](Self::transmit). Where a Catalyst's memory lacks cells for the frame: of which
-    /// ASIC, and up to when its ports should be settled first.
+    /// Prepares a [`transmit`](Self::transmit), which must follow. If a Catalyst's memory lacks cells for the frame,
+    /// returns its ASIC and the time up to which the ASIC's ports should be settled first.
     #[inline]
     pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, shared: &mut Shared<P>) -> Option<(usize, Time)> {
         match &mut self.port {
@@ -123,7 +123,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// A frame goes out.
+    /// Queues an outgoing frame.
     #[inline]
     pub fn transmit(&mut self, arrival: Time, descriptor: &mut Descriptor, payload: P, shared: &mut Shared<P>) {
         match &mut self.port {
@@ -183,8 +183,8 @@ impl<P> NamedPort<P> {
         each!(&self.port, port => port.ingress.inbound.deadline())
     }
 
-    /// When the way out next has something to do. Tells a Catalyst's memory when this port, of that number, gives cells
-    /// back.
+    /// Returns the time at which the output next has work to do. Reports to a Catalyst's memory when this port, of that
+    /// number, returns cells.
     #[inline]
     pub fn out_due(&self, index: usize, pools: &mut [BufferPool]) -> Option<Time> {
         match &self.port {

@@ -65,7 +65,7 @@ columns! {
 }
 
 impl Columns {
-    /// Without packets; their identities are of so many bytes `behind` the IP header.
+    /// Creates empty columns; identities cover `behind` bytes after the IP header.
     pub fn new(behind: usize) -> Columns {
         Columns { behind_wanted: behind, ..Columns::default() }
     }

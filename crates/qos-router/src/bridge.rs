@@ -26,7 +26,7 @@ pub struct Bridge {
     table: HashMap<(u16, Address), (PortId, Time)>,
 }
 
-/// The frame with another tag, or none, in place of the one that it has. `into` is overwritten.
+/// Writes the frame to `into` with another tag, or none, in place of its own. `into` is overwritten.
 pub fn retag(frame: &[u8], new: Option<Tag>, into: &mut Vec<u8>) {
     into.clear();
     into.extend_from_slice(&frame[..ethernet::ADDRESSES]);
@@ -38,16 +38,16 @@ pub fn retag(frame: &[u8], new: Option<Tag>, into: &mut Vec<u8>) {
     );
 }
 
-/// Destinations that are consumed instead of forwarded: the addresses reserved by IEEE 802.1D (spanning tree, pause,
-/// LLDP), and Cisco's own protocols.
+/// Returns whether the switch consumes frames to this destination instead of forwarding them: addresses reserved by
+/// IEEE 802.1D (spanning tree, pause, LLDP), and Cisco's own protocols.
 fn is_for_the_switch(destination: Address) -> bool {
     let [a, b, c, d, e, f] = destination;
     (a, b, c, d, e) == (0x01, 0x80, 0xc2, 0, 0) && f < 0x10 || (a, b, c) == (0x01, 0x00, 0x0c) && (d, e) == (0xcc, 0xcc)
 }
 
 impl Bridge {
-    /// Switched ports of a configuration, in the order of the ports' numbers. A port that is shut down takes no part.
-    /// Learnt addresses stay unless the ports changed.
+    /// Sets the switched ports of a configuration, in the order of the ports' numbers. A port that is shut down does
+    /// not take part. Learnt addresses stay unless the ports changed.
     pub fn configure<'a>(&mut self, config: &RouterConfig, names: impl Iterator<Item = &'a str>) {
         let switchport = |name: &str| {
             let interface = config.interfaces.get(name).filter(|interface| interface.enabled)?;

@@ -113,7 +113,7 @@ impl Captures {
         Ok(())
     }
 
-    /// A frame passes a port at `time`; nothing earlier than `now` comes any more.
+    /// Captures a frame that passes a port at `time`; no frame earlier than `now` can follow.
     pub fn see(&mut self, port: PortId, now: Time, time: Time, bytes: &[u8]) {
         for capture in &mut self.0 {
             if capture.port == port {

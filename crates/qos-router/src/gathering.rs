@@ -27,7 +27,7 @@ impl Gathering {
         Self { last: now, close_rounds: 0 }
     }
 
-    /// A round begins.
+    /// Records that a round begins.
     pub fn round(&mut self, now: Time) {
         let close = now.since(self.last).0 <= CLOSE_NS;
         self.close_rounds = if close { self.close_rounds.saturating_add(1) } else { 0 };

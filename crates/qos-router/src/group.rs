@@ -65,7 +65,7 @@ fn two(members: &mut [Member], one: usize, other: usize) -> (&mut Member, &mut M
 }
 
 impl Group {
-    /// These routers with their links, on that clock. With `alone` a panic ends the process.
+    /// Creates a group of these routers with their links, on that clock. With `alone` a panic ends the process.
     pub fn new(clock: Clock, members: Vec<Member>, links: Links, alone: bool) -> Self {
         let count = members.len();
         let joined = links.iter().flatten().any(Option::is_some);
@@ -95,7 +95,7 @@ impl Group {
         self.members.iter().filter(|member| member.runs())
     }
 
-    /// True when a frame waits.
+    /// Returns whether a frame waits.
     pub fn ready(&self) -> bool {
         self.running().any(|member| member.service.plane.ready())
     }

@@ -21,12 +21,12 @@ impl Member {
         Self { service, control, ended }
     }
 
-    /// It has neither failed nor been asked to stop.
+    /// Returns whether the router has neither failed nor been asked to stop.
     pub fn runs(&self) -> bool {
         self.service.failure.is_none() && !self.service.stopping
     }
 
-    /// It has failed, and reports the reason from now on.
+    /// Marks the router as failed; it reports the reason from now on.
     pub fn fail(&mut self, why: &str) {
         let failure = format!("the data plane of {} failed: {why}", self.service.name);
         eprintln!("qos-router: {failure}");

@@ -88,7 +88,8 @@ pub fn check(wiring: &PortsConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Other end of the line that ends at port `name`: the port whose `inside` is this one's `wire`, and vice versa.
+/// Returns the other end of the line that ends at port `name`: the port whose `inside` is this one's `wire`, and vice
+/// versa.
 pub fn other_end<'a>(wiring: &'a PortsConfig, name: &str) -> Option<&'a str> {
     let port = &wiring.ports[name];
     let ends = |(other, peer): &(&'a String, &PortConfig)| {

@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// This thread's effective capabilities.
+    /// Returns this thread's effective capabilities.
     fn effective() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();

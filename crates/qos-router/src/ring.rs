@@ -169,7 +169,7 @@ impl Ring {
         unsafe { AtomicU32::from_ptr(std::ptr::addr_of_mut!((*self.header(slot)).tp_status)) }
     }
 
-    /// True when a frame waits in the ring.
+    /// Returns whether a frame waits in the ring.
     pub fn ready(&self) -> bool {
         self.status(self.next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
     }

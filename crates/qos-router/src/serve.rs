@@ -37,7 +37,7 @@ pub struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Will serve these routers until there is a signal.
+    /// Creates the event loop of these routers, which serves them until a signal arrives.
     pub fn new(group: Group, signals: &'a Signals, wakeup: Wakeup) -> Self {
         let gathering = Gathering::new(group.now());
         Self { group, signals, waiter: Waiter::default(), wakeup, gathering, stopping: false }

@@ -49,12 +49,12 @@ impl Wakeup {
         self.least_ns + self.usual_ns.min(self.saved_ns)
     }
 
-    /// The daemon waited actively for this long for one departure.
+    /// Subtracts the time that the daemon waited actively for one departure.
     pub fn spent(&mut self, ns: u64) {
         self.saved_ns = self.saved_ns.saturating_sub(ns.saturating_sub(self.least_ns.max(UNRATIONED_NS)));
     }
 
-    /// A sleep ended so late.
+    /// Learns from the lateness of a sleep.
     pub fn learn(&mut self, late_ns: u64) {
         self.usual_ns = if late_ns > self.usual_ns {
             (self.usual_ns + RISE * STEP_NS).min(MOST_NS)

@@ -82,7 +82,7 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Without an event, for so many engines.
+    /// Creates an empty queue for a number of engines.
     pub fn new(engines: usize) -> EventQueue {
         EventQueue {
             heap: BinaryHeap::new(),
@@ -101,8 +101,8 @@ impl EventQueue {
         self.heap.push(Reverse((deadline(time, self.number), event)));
     }
 
-    /// An engine is due at a time, if it is not before. A time at which it was due once, and was then due earlier, has
-    /// the place among the events of that moment which it had.
+    /// Sets the due time of an engine, if it is earlier than the present one. Among the events of one time, an engine
+    /// keeps the position that it had when it was first due at that time.
     pub fn put_engine(&mut self, station: usize, due: Time) {
         let running = self.running == Some(station);
         let before = if running { NEVER } else { self.engines.key(station) };

@@ -274,12 +274,12 @@ impl Samples for SampleOutput {
     }
 }
 
-/// Folder of large temporary files: often /tmp is memory, and /var/tmp is not.
+/// Returns the folder of large temporary files: /var/tmp, because /tmp is often in memory.
 fn temporary_folder() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from)
 }
 
-/// Open a temporary file without a name, which disappears with the program.
+/// Opens a temporary file without a name, which disappears with the program.
 fn unnamed_file() -> io::Result<File> {
     let path = temporary_folder().join(format!("qos-sim-{}", std::process::id()));
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;

@@ -157,7 +157,7 @@ impl Pool {
         &mut self.packets[id as usize]
     }
 
-    /// A packet has arrived or is lost: its number is free.
+    /// Frees the number of a packet that has arrived or is lost.
     pub fn release(&mut self, id: PacketId) {
         self.free.push(id);
     }

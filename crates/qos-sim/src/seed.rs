@@ -39,7 +39,7 @@ impl Seed {
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// Evenly from 0 to `most`.
+    /// Returns a uniform random number from 0 to `most`.
     pub fn up_to(&mut self, most: u64) -> u64 {
         // The high half of a product; its bias is below most / 2⁶⁴.
         ((u128::from(self.0.next_u64()) * (u128::from(most) + 1)) >> 64) as u64

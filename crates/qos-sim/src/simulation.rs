@@ -41,7 +41,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// As [`new`](Simulation::new), for a question about a packet: there may be no traffic but that packet.
+    /// Sets up a scenario like [`new`](Simulation::new), for a question about a packet; it need not have any traffic.
     ///
     /// # Errors
     /// The path and reason of the first thing that cannot be simulated.
@@ -72,7 +72,8 @@ impl Simulation {
         Ok(report.with_routers(routers))
     }
 
-    /// As [`run`](Simulation::run), but the report has no routers: `samples` gets their samples as they arise.
+    /// Runs like [`run`](Simulation::run), but without routers in the report: `samples` gets their samples during the
+    /// run.
     ///
     /// # Errors
     /// When a capture cannot be written, and those of `samples`.

@@ -76,7 +76,7 @@ impl BufferPool {
         self.held_common += part.common;
     }
 
-    /// Common cells are given back first.
+    /// Returns cells to the memory, common cells first.
     pub fn give_back(&mut self, held: &mut QueueBuffers, cells: u32) {
         let common = cells.min(held.common);
         held.common -= common;
@@ -85,7 +85,7 @@ impl BufferPool {
         self.held_common -= common;
     }
 
-    /// A queue's reservation has changed.
+    /// Changes the reservation of a queue.
     pub fn reset_reservations(&mut self, held: &mut QueueBuffers, limits: &QueueLimits) {
         let total = held.total();
         let reserved = total.min(limits.reserved);
@@ -94,7 +94,7 @@ impl BufferPool {
         self.held_common += held.common;
     }
 
-    /// Time at which a port next returns cells.
+    /// Sets the time at which a port next returns cells.
     pub fn set_release(&mut self, port: usize, release: Option<Time>) {
         self.releases.set(port, release.map_or(WinnerTree::NONE, |time| time.0));
     }

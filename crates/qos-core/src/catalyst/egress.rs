@@ -168,7 +168,7 @@ impl<P> Egress<P> {
         offer.is_none().then_some(now)
     }
 
-    /// The frame of [`prepare`](Self::prepare).
+    /// Queues the frame of [`prepare`](Self::prepare).
     pub fn transmit(&mut self, descriptor: Descriptor, payload: P, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
         // Everything before its arrival is settled.
         let now = self.outbound.settled;
@@ -245,7 +245,7 @@ impl<P> Egress<P> {
         self.outbound.settled = self.outbound.settled.max(until);
     }
 
-    /// The frame on the wire gives its cells back, if it has passed by `until`.
+    /// Returns the cells of the frame on the wire, if it has passed by `until`.
     fn release(&mut self, until: Time, pool: &mut BufferPool) {
         if let Some(passed) = self.passing.take_if(|passing| passing.end <= until) {
             pool.give_back(&mut self.held[passed.queue], passed.cells);

@@ -135,8 +135,7 @@ impl Labeller {
         self.plan = plan.clone();
     }
 
-    /// A frame has arrived. Gives it its label, and counts it in the port's input policy; false to drop it (out of
-    /// profile).
+    /// Labels an arrived frame and counts it in the port's input policy. Returns false to drop it (out of profile).
     pub fn pass(
         &mut self,
         now: Time,

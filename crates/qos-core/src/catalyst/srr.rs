@@ -116,7 +116,8 @@ impl Srr {
         shaped.map(|(_, queue)| queue).or(shared.map(|(_, queue)| queue))
     }
 
-    /// A frame of `line_len` bytes on the wire of `queue` starts at `now`; `busy` are the queues with something left.
+    /// Records that a frame of `line_len` bytes on the wire of `queue` starts at `now`; `busy` are the queues that
+    /// still have packets.
     pub fn served(&mut self, now: Time, queue: usize, line_len: u32, busy: Busy) {
         if self.is_shaped(queue) {
             self.eligible[queue].take(now - self.slack, line_len.saturating_mul(self.shape[queue]));
@@ -145,7 +146,7 @@ mod tests {
     const FULL: u32 = 1_538;
     const MILLI: u64 = 1_000_000;
 
-    /// Scheduler of a port of 100 Mb/s.
+    /// Returns the scheduler of a port of 100 Mb/s.
     fn srr(shape: [u32; QUEUES], share: [u32; QUEUES], priority_queue: bool) -> Srr {
         let plan = EgressPlan {
             qos: true,

@@ -160,8 +160,8 @@ impl AccessList {
     }
 }
 
-/// Neighbour solicitation or advertisement: what every IPv6 access list permits ahead of its implicit deny (Cisco,
-/// "ipv6 access-list").
+/// Returns whether a packet is a neighbour solicitation or advertisement, which every IPv6 access list permits ahead of
+/// its implicit deny (Cisco, "ipv6 access-list").
 fn is_neighbour_discovery(descriptor: &Descriptor) -> bool {
     const SOLICITATION: u8 = 135;
     const ADVERTISEMENT: u8 = 136;

@@ -55,7 +55,7 @@ impl Statement {
     }
 }
 
-/// Protocols are identified by IP protocol number or by a well-known port at either end.
+/// Returns whether a packet has the protocol: by IP protocol number, or by a well-known port at either end.
 fn protocol_matches(name: ProtocolName, descriptor: &Descriptor) -> bool {
     let is = |number: u8| descriptor.is_ip() && descriptor.protocol == number;
     let port = |number: u16| [descriptor.source_port, descriptor.destination_port].contains(&Some(number));

@@ -108,7 +108,7 @@ fn discard_class(value: u8, path: &str) -> Result<Test, ConfigError> {
     Ok(Test::DiscardClass(value))
 }
 
-/// Any of several ports. A switch may have ports without a cable, which receive no frames.
+/// Returns the test for any of several input ports. A switch may have ports without a cable, which receive no frames.
 fn one_of(context: &Context<'_>, names: &[String]) -> Test {
     let ports = names.iter().filter_map(|name| context.ports.get(name));
     let criteria = ports.map(|port| Statement { negate: false, test: Test::InputInterface(*port) }).collect();

@@ -44,7 +44,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Under a class of this policy-map.
+    /// Returns the position below a class of this policy-map.
     pub fn below(self, class: usize, place: Place, shape: Option<ShapePlan>) -> Position {
         let shape_bps = shape.map(|shape| shape.cir_bps);
         let guaranteed_bps = place.bandwidth.and_then(|bandwidth| bandwidth.kbps).map(|kbps| kbps * 1_000);
@@ -395,7 +395,7 @@ fn weights(
     (bandwidth.iter().map(weight).collect(), Rank::Weight(other.max(1)))
 }
 
-/// Per cent that classes may reserve together.
+/// Returns the percentage that classes may reserve together.
 fn reservable(context: &Context<'_>, here: Position) -> u32 {
     match (context.properties.reservable_percent, here.parent) {
         (Some(percent), _) => percent,

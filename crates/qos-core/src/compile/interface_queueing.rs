@@ -209,8 +209,8 @@ fn shaped(
     Ok(plan)
 }
 
-/// Generic traffic shaping has the bursts of the classic generation's shaper: 64000 gives 8000/8000 and 128000 gives
-/// 7936/7936 in published prints.
+/// Returns the plan of generic traffic shaping, with the bursts of the classic generation's shaper: published outputs
+/// show 8000/8000 for 64000 and 7936/7936 for 128000.
 fn shape(shaper: &InterfaceShaper) -> Result<ShapePlan, ConfigError> {
     let resolved = parameters::shape(&shaper.shape, None, ShapeInterval::CLASSIC)?;
     let missing = || ConfigError::new("shape", "cannot be calculated: set the rate and bursts as numbers");

@@ -356,8 +356,8 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     Err(ConfigError::out_of_range(path, format!("{queues} flow queues: expected a power of two from 16 to 4096")))
 }
 
-/// Classic weighted fair queueing of unclassified traffic. With classes the interface's hold-queue limits it,
-/// behind a shaper its own `buffers`.
+/// Returns classic weighted fair queueing of unclassified traffic. With classes it is limited by the interface's
+/// hold-queue, behind a shaper by its own `buffers`.
 pub(crate) fn flow_queueing(
     flows: Option<u32>,
     threshold: Option<u32>,

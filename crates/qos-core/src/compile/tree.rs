@@ -257,7 +257,7 @@ fn check(queue: &QueueDiscipline, path: &str) -> Result<(), ConfigError> {
     }
 }
 
-/// Early detection in bytes, with the same row for all packets.
+/// Returns early detection in bytes, with the same row for all packets.
 fn random_detect(queue: &QueueDiscipline) -> Option<RandomDetectPlan> {
     let QueueDiscipline::Red { min, max, exponential_weight, denominator, ecn, .. } = *queue else { return None };
     let row = |value| ResolvedRandomDetectRow { value, min, max, denominator };
@@ -271,7 +271,8 @@ fn random_detect(queue: &QueueDiscipline) -> Option<RandomDetectPlan> {
     })
 }
 
-/// Memory of CAKE's queues in bytes: four times the bytes of a round-trip time, as in Linux; no limit without a rate.
+/// Returns the memory of CAKE's queues in bytes: four times the bytes of a round-trip time, as in Linux; no limit
+/// without a rate.
 fn cake_memory(rate_bps: u64, rtt_us: u32) -> u64 {
     let by_rate = (u128::from(rate_bps) / 8 * u128::from(rtt_us) * 4 / 1_000_000) as u64;
     if rate_bps == 0 {

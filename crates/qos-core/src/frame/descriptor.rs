@@ -195,7 +195,7 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
     descriptor
 }
 
-/// Apart, so that the description is written where the caller wants it and not copied there.
+/// Writes the description of a frame to `descriptor`. A separate function, so that the result is not copied.
 #[inline(never)]
 fn describe(frame: &[u8], framing: Framing, descriptor: &mut Descriptor) {
     let mut tags = 0;

@@ -29,7 +29,7 @@ impl<P> DelayLine<P> {
         DelayLine { frames: VecDeque::new(), left: start }
     }
 
-    /// A frame enters. Mostly it is the last to arrive, and if not, the search begins at the end.
+    /// Adds a frame. It usually arrives last, so the search for its position begins at the end.
     #[inline]
     pub fn push(&mut self, mut frame: InFlight<P>) {
         frame.arrives = frame.arrives.max(self.left);
@@ -39,7 +39,7 @@ impl<P> DelayLine<P> {
         self.insert(frame);
     }
 
-    /// A frame that overtakes others.
+    /// Inserts a frame that overtakes others.
     #[cold]
     fn insert(&mut self, frame: InFlight<P>) {
         let later = self.frames.iter().rev().take_while(|other| other.arrives > frame.arrives).count();

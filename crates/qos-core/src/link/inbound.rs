@@ -59,7 +59,7 @@ impl<P> Inbound<P> {
         self.traffic.load_interval_s = plan.load_interval_s;
     }
 
-    /// A frame came from the link.
+    /// Accepts a frame from the link.
     pub fn receive(&mut self, arrival: Time, mut descriptor: Descriptor, payload: P, outputs: &mut Outputs<P>) {
         descriptor.input_port = Some(self.port);
         self.traffic.totals.offered.add(descriptor.counted_len);
@@ -106,7 +106,7 @@ impl<P> Inbound<P> {
         None
     }
 
-    /// The input policy has decided on a frame of [`next`](Self::next): it goes inside, or is dropped.
+    /// Applies the decision of the input policy on a frame of [`next`](Self::next): it goes inside, or is dropped.
     pub fn decided(&mut self, pass: bool, frame: InFlight<P>, outputs: &mut Outputs<P>) {
         let InFlight { arrives, descriptor, payload, .. } = frame;
         if pass {
@@ -117,7 +117,7 @@ impl<P> Inbound<P> {
         }
     }
 
-    /// A frame of [`next`](Self::next) does not come to the input policy.
+    /// Drops a frame of [`next`](Self::next) that does not reach the input policy.
     pub fn refuse(&mut self, reason: DropReason, frame: InFlight<P>, outputs: &mut Outputs<P>) {
         let InFlight { arrives, descriptor, payload, .. } = frame;
         self.drop(arrives, &descriptor, payload, reason, outputs);

@@ -73,7 +73,7 @@ impl<P> Outbound<P> {
         (arrival, arrival.max(self.settled))
     }
 
-    /// A frame that came to the port at `arrival` starts on the line at `now`; its last bit is on the wire at `end`.
+    /// Starts a frame on the line at `now` that reached the port at `arrival`; its last bit is on the wire at `end`.
     #[inline]
     pub fn start(&mut self, (now, end): (Time, Time), arrival: Time, descriptor: Descriptor, payload: P) {
         let bytes = descriptor.counted_len;
@@ -144,7 +144,7 @@ impl<P> Outbound<P> {
         self.delay.clear();
     }
 
-    /// `queued` is the number of packets in front of the line.
+    /// Returns the totals; `queued` is the number of packets in front of the line.
     pub fn totals(&self, queued: Count) -> PortTotals {
         PortTotals { queued, ..self.traffic.totals }
     }

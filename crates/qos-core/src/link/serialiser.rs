@@ -39,7 +39,7 @@ impl Serialiser {
         Serialiser { rate, free: start, remainder: 0, sustained: None }
     }
 
-    /// The rate of the frames that start from now on.
+    /// Sets the rate of the frames that start from now on.
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             self.rate = rate;
@@ -47,7 +47,7 @@ impl Serialiser {
         }
     }
 
-    /// Rate that later frames may exceed only for a while; none if there is only one rate.
+    /// Sets the rate that later frames may exceed only for a limited time; none if there is only one rate.
     pub(crate) fn set_sustained(&mut self, plan: Option<SustainedPlan>) {
         if plan != self.sustained.as_ref().map(|sustained| sustained.plan) {
             let clock = |plan: SustainedPlan| Serialiser::new(plan.rate, self.free);

@@ -35,14 +35,14 @@ impl Traffic {
         self.passed.add(now, bytes, self.load_interval_s);
     }
 
-    /// A frame was dropped; `shown`: among the interface's drops.
+    /// Counts a dropped frame; `shown`: among the interface's drops.
     #[inline]
     pub fn dropped(&mut self, reason: DropReason, bytes: u32, shown: bool) {
         self.totals.dropped[reason as usize].add(bytes);
         self.drops += u64::from(shown);
     }
 
-    /// The link lost a frame: no router knows.
+    /// Counts a frame that the link lost, which no router can observe.
     pub fn lost(&mut self, bytes: u32) {
         self.totals.dropped[DropReason::Lost as usize].add(bytes);
         self.lost.add(bytes);

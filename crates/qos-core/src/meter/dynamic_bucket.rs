@@ -147,7 +147,7 @@ impl DynamicBucket {
         self.watch = Some(Watch { overflow: 0, reference, peak, rising: false, next: now + self.plan.monitoring });
     }
 
-    /// The level has turned: judges the size.
+    /// Judges the size after the level has turned.
     fn finish(&mut self, now: Time) {
         let Some(watch) = self.watch.take() else { return };
         let maximum = self.plan.maximum_bytes.saturating_mul(UNITS_PER_BYTE);

@@ -48,7 +48,7 @@ impl LoadAverage {
         }
     }
 
-    /// Kept apart so that no packet pays for the exponential.
+    /// Ends a sampling period. A separate function, so that no packet pays for the exponential.
     #[cold]
     #[inline(never)]
     fn sample(&mut self, now: Time, load_interval_s: u32) {

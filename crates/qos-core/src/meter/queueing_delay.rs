@@ -42,7 +42,7 @@ impl QueueingDelay {
         QueueingDelay { buckets: vec![0; BUCKETS], packets: 0, sum: 0, max: 0 }
     }
 
-    /// A packet starts on the line, so long after it came to the interface.
+    /// Records the wait of a packet that starts on the line.
     #[inline]
     pub fn record(&mut self, waited: Duration) {
         self.buckets[bucket(waited.0)] += 1;
@@ -56,7 +56,7 @@ impl QueueingDelay {
         (self.packets, self.sum, self.max) = (0, 0, 0);
     }
 
-    /// None before the first packet.
+    /// Returns the counters; `None` before the first packet.
     pub fn counters(&self) -> Option<QueueingDelayCounters> {
         let mean = self.sum.checked_div(u128::from(self.packets))?;
         Some(QueueingDelayCounters {

@@ -25,7 +25,7 @@ pub struct TokenBuckets {
 }
 
 impl TokenBuckets {
-    /// One bucket, full at `start`. The rate is in bits per second, the burst in bytes (at most 512 000 000).
+    /// Returns one bucket, full at `start`. The rate is in bits per second, the burst in bytes (at most 512 000 000).
     pub fn single_bucket(cir_bps: u64, bc_bytes: u64, start: Time) -> TokenBuckets {
         TokenBuckets::new(Algorithm::SingleBucket, cir_bps, bc_bytes, 0, start)
     }

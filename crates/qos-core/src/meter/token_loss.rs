@@ -22,8 +22,8 @@ impl TokenLoss {
         TokenLoss { idle, demand: false, units: 0, since: None, longest: Duration::ZERO }
     }
 
-    /// A packet arrives at `now`, `elapsed` after the one before, and finds that `overflow` units at `rate_bps` could
-    /// not be kept.
+    /// Records a packet that arrives at `now`, `elapsed` after the previous one, and finds that `overflow` units at
+    /// `rate_bps` could not be stored.
     pub fn arrival(&mut self, now: Time, elapsed: Duration, overflow: u128, rate_bps: u64) {
         let demand = std::mem::replace(&mut self.demand, true) && elapsed <= self.idle;
         if !demand || overflow == 0 {

@@ -49,7 +49,7 @@ pub(crate) enum ManagedPlan {
 }
 
 impl ManagedPlan {
-    /// Most packets; of CAKE, which has a limit of bytes, none.
+    /// Returns the maximum number of packets; `u32::MAX` for CAKE, whose limit is in bytes.
     fn limit(&self) -> u32 {
         match self {
             ManagedPlan::Codel(plan) => plan.limit,

@@ -69,7 +69,7 @@ impl ShapePlan {
         }
     }
 
-    /// Most credit.
+    /// Returns the maximum credit.
     pub fn limit_bits(&self) -> u64 {
         self.bc_bits + self.be_bits
     }

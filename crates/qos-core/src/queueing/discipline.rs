@@ -51,7 +51,7 @@ pub(crate) trait Discipline<P> {
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason>;
     /// Returns a packet takes its place.
     fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P>;
-    /// Counted bytes of the packet that `dequeue` would give.
+    /// Returns the description of the packet that `dequeue` would return.
     fn head(&self) -> Option<&Descriptor>;
     /// Removes the next packet, which `take` gets: handed back it would be copied once more.
     fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R>;

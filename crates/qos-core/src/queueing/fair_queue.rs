@@ -37,7 +37,7 @@ pub(crate) struct FairQueue<P> {
 }
 
 impl<P> FairQueue<P> {
-    /// `flows` is a power of two.
+    /// Creates an empty queue; `flows` is a power of two.
     pub fn new(flows: u32, per_flow: Option<u32>, total: Option<u32>, seed: u64) -> FairQueue<P> {
         FairQueue {
             flows: (0..flows).map(|_| Flow { items: VecDeque::new(), deficit: 0 }).collect(),

@@ -84,12 +84,12 @@ impl<P> Discipline<P> for Queue<P> {
 
 /// State of classic weighted fair queueing only: a place in a space of sequence numbers that the scheduler keeps.
 impl<P> Queue<P> {
-    /// True for a queue of that kind.
+    /// Returns whether the queue assigns sequence numbers.
     pub fn numbers(&self) -> bool {
         matches!(self, Queue::WeightedFair(_))
     }
 
-    /// See [`WeightedFair::set_served`].
+    /// Sets the number of the last served packet; see [`WeightedFair::set_served`].
     #[inline]
     pub fn set_served(&mut self, number: u64) {
         if let Queue::WeightedFair(queue) = self {
@@ -114,14 +114,14 @@ impl<P> Queue<P> {
         queue.into_iter().flat_map(WeightedFair::waiting)
     }
 
-    /// A packet had no place.
+    /// Counts a packet that was not admitted.
     pub fn refused(&mut self, descriptor: &Descriptor) {
         if let Queue::WeightedFair(queue) = self {
             queue.refused(descriptor);
         }
     }
 
-    /// See [`WeightedFair::clear_drops`].
+    /// Restarts the drop counters; see [`WeightedFair::clear_drops`].
     pub fn clear_drops(&mut self) {
         match self {
             Queue::WeightedFair(queue) => queue.clear_drops(),
@@ -147,7 +147,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// See [`WeightedFair::discard`].
+    /// Removes the packet with the highest number; see [`WeightedFair::discard`].
     pub fn discard(&mut self) -> Option<Item<P>> {
         match self {
             Queue::WeightedFair(queue) => queue.discard(),

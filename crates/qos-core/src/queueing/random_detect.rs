@@ -51,23 +51,23 @@ pub(crate) struct RandomDetect {
 }
 
 impl RandomDetect {
-    /// `rate` is the maximum service rate of the queue.
+    /// Creates the state of early detection; `rate` is the maximum service rate of the queue.
     pub fn new(plan: RandomDetectPlan, seed: u64, rate: Rate, now: Time) -> RandomDetect {
         let seen = vec![Seen::default(); plan.rows.len()];
         RandomDetect { plan, mean: 0, seen, state: seed, rate, arrived: Count::default(), empty_since: now }
     }
 
-    /// The line has another rate.
+    /// Sets the rate of the line.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
 
-    /// The queue has become empty.
+    /// Records that the queue has become empty.
     pub fn emptied(&mut self, now: Time) {
         self.empty_since = now;
     }
 
-    /// A packet comes to a queue that is empty: ages the mean.
+    /// Ages the mean depth when a packet arrives at an empty queue.
     pub fn age(&mut self, now: Time) {
         let idle = now.since(self.empty_since).0;
         self.empty_since = now;
@@ -118,12 +118,12 @@ impl RandomDetect {
         descriptor.ecn = ecn::CE;
     }
 
-    /// The queue or the flow was full.
+    /// Counts a packet that found the queue or its flow full.
     pub fn overflowed(&mut self, descriptor: &Descriptor) {
         self.seen[self.plan.row(descriptor)].tail.add(descriptor.counted_len);
     }
 
-    /// A packet left the queue.
+    /// Counts a packet that left the queue.
     pub fn transmitted(&mut self, descriptor: &Descriptor) {
         self.seen[self.plan.row(descriptor)].transmitted.add(descriptor.counted_len);
     }

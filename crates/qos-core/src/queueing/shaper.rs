@@ -142,7 +142,7 @@ impl Shaper {
         }
     }
 
-    /// A packet of `bytes` leaves.
+    /// Takes the credit for a packet of `bytes` that leaves.
     pub fn take(&mut self, bytes: u32) {
         self.credit -= self.bits(bytes);
     }

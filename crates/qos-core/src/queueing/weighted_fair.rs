@@ -67,7 +67,7 @@ pub(crate) struct WeightedFair<P> {
 }
 
 impl<P> WeightedFair<P> {
-    /// `flows` is a power of two.
+    /// Creates an empty queue; `flows` is a power of two.
     pub fn new(flows: u32, threshold: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
         WeightedFair {
             conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0, drops: 0 }).collect(),
@@ -122,7 +122,7 @@ impl<P> WeightedFair<P> {
         self.lone.or_else(|| self.tails.least())
     }
 
-    /// The number of the packet served last anywhere in a space of numbers that this queue shares.
+    /// Sets the number of the packet served last, anywhere in the number space that this queue shares.
     pub fn set_served(&mut self, number: u64) {
         self.served = number;
     }
@@ -157,7 +157,7 @@ impl<P> WeightedFair<P> {
         })
     }
 
-    /// A packet had no place.
+    /// Counts a packet that was not admitted.
     pub fn refused(&mut self, descriptor: &Descriptor) {
         let index = self.conversation(descriptor);
         self.conversations[index].drops += 1;

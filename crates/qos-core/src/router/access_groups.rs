@@ -14,7 +14,7 @@ pub(crate) struct AccessGroups {
 }
 
 impl AccessGroups {
-    /// None without lists.
+    /// Returns the access lists; `None` without any.
     pub fn of(plan: &AccessGroupsPlan) -> Option<AccessGroups> {
         plan.filters().then(|| AccessGroups { plan: plan.clone(), denied: Count::default() })
     }

@@ -21,7 +21,7 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// None without filters and policies: a packet then costs one comparison.
+    /// Returns the stages; `None` without filters and policies, so that a packet costs only one comparison.
     pub fn of(plan: &AdmissionPlan, now: Time) -> Option<Box<Admission>> {
         (*plan != AdmissionPlan::default()).then(|| {
             Box::new(Admission { groups: AccessGroups::of(&plan.groups), limits: RateLimits::new(&plan.limits, now) })

@@ -199,7 +199,8 @@ impl<P> Egress<P> {
         self.upcoming = None;
     }
 
-    /// The router sends a frame, which is described where the description need not be copied before it is queued.
+    /// Sends a frame of the router. It is described in place, so that the description is not copied before it is
+    /// queued.
     #[inline]
     pub fn transmit(
         &mut self,
@@ -298,7 +299,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// A packet takes its room in a queue.
+    /// Adds a packet to the queue that has room for it.
     #[inline]
     fn join(&mut self, now: Time, room: Room<P>, item: Item<P>, outputs: &mut Outputs<P>) {
         if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
@@ -402,7 +403,7 @@ impl<P> Egress<P> {
         self.outbound.settled = self.outbound.settled.max(until);
     }
 
-    /// The same with shapers. At equal times a frame's start comes first.
+    /// Settles everything up to `until` with shapers. At equal times the start of a frame comes first.
     fn run_shaped(&mut self, until: Time) {
         loop {
             let release = if self.releases() { self.scheduler.next_release_time() } else { None };
@@ -425,7 +426,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// The frame at the head of the ring starts, and passes as was found out.
+    /// Starts the frame at the head of the ring, with its calculated passage.
     fn start_frame(&mut self) {
         let Some(passage) = self.upcoming else { return };
         let Some(item) = self.ring.pop() else { return self.look_ahead() };
@@ -512,7 +513,7 @@ impl<P> Egress<P> {
         reported
     }
 
-    /// Early detection in the interface's own queue.
+    /// Returns the counters of early detection in the interface's own queue.
     pub fn random_detect_counters(&self) -> Option<RandomDetectCounters> {
         let own = self.plan.nodes.len() > SINGLE && self.plan.strategy == Strategy::Fifo;
         let node = own.then(|| self.scheduler.node(SINGLE))?;

@@ -23,7 +23,7 @@ impl<P> TxRing<P> {
         TxRing { entries: VecDeque::new(), plan, used: 0 }
     }
 
-    /// A ring that holds more than a new limit empties by itself.
+    /// Sets the limit. A ring that exceeds a new limit drains by itself.
     pub fn set_limit(&mut self, plan: RingPlan) {
         self.plan = plan;
         self.used = self.entries.iter().map(|(_, item)| room(plan, item)).sum();
@@ -62,7 +62,7 @@ impl<P> TxRing<P> {
         self.entries.iter().map(|(_, item)| item)
     }
 
-    /// The classes are those of a policy that is no more.
+    /// Removes the classes of the packets after their policy was removed.
     pub fn forget_classes(&mut self) {
         self.entries.iter_mut().for_each(|(_, item)| item.class = None);
     }

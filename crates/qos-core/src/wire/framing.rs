@@ -79,8 +79,8 @@ const BRIDGED_PAD: u32 = 2;
 /// An Ethernet II header.
 const ETHERNET: u32 = ethernet::HEADER as u32;
 
-/// Layer-2 header that is counted with the IP packet, bytes. On ATM it is the encapsulation and what the router itself
-/// carries with the packet; neither AAL5's padding and trailer nor the headers of cells, which the hardware adds.
+/// Returns the layer-2 header that is counted with the IP packet, bytes. On ATM it is the encapsulation and the
+/// router's own header; AAL5's padding and trailer and the cell headers, which the hardware adds, are not counted.
 pub const fn counted_header(framing: Framing) -> u32 {
     match framing {
         Framing::Ethernet => ETHERNET,
@@ -119,7 +119,7 @@ fn cells(bytes: u32) -> u32 {
     (bytes + AAL5_TRAILER).div_ceil(CELL_PAYLOAD) * CELL
 }
 
-/// Counted bytes and line bytes of a packet of `network_len` bytes behind `tags` VLAN tags.
+/// Returns the counted bytes and line bytes of a packet of `network_len` bytes with `tags` VLAN tags.
 #[inline]
 pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     let network_len = network_len.min(u32::MAX / 2);

@@ -82,12 +82,12 @@ impl<'a> Ipv4<'a> {
         self.fixed[8]
     }
 
-    /// More fragments follow.
+    /// Returns whether more fragments follow.
     pub fn more_fragments(&self) -> bool {
         self.fixed[6] & 0x20 != 0
     }
 
-    /// A fragment other than the first.
+    /// Returns whether it is a fragment other than the first.
     pub fn later_fragment(&self) -> bool {
         u16::from_be_bytes([self.fixed[6], self.fixed[7]]) & 0x1fff != 0
     }

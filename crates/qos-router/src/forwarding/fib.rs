@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(find(&routes), Found::Local);
     }
 
-    /// Few addresses, so that prefixes lie within each other.
+    /// Generates few addresses, so that prefixes contain each other.
     fn address() -> impl Strategy<Value = IpAddr> {
         (any::<bool>(), 0u8..8, 0u8..4).prop_map(|(six, a, b)| match six {
             false => Ipv4Addr::new(a << 5, b << 6, 0, b).into(),

@@ -148,7 +148,7 @@ impl Mirror {
         }
     }
 
-    /// Messages were lost. Those that wait are of before, and would be taken for news after the dump.
+    /// Handles lost messages. Waiting messages are discarded: they are older than the next dump and would look newer.
     fn overrun(&mut self) {
         self.overruns += 1;
         loop {

@@ -135,12 +135,12 @@ impl Forwarding {
         }
     }
 
-    /// Can be read when the kernel has news.
+    /// Returns the descriptor that is readable when the kernel has messages.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.mirror.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// These are the insides of the ports, with their numbers in the daemon's namespace.
+    /// Sets the inside interfaces of the ports, with their numbers in the daemon's namespace.
     pub fn attach(&mut self, insides: impl Iterator<Item = (Inside, u32)>) {
         self.insides = insides.collect();
         self.bind();
@@ -195,8 +195,8 @@ impl Forwarding {
         };
     }
 
-    /// By which inside a frame leaves that came in by `input`, and what it has to become: nothing where it is the
-    /// kernel's.
+    /// Returns the inside by which a frame from `input` leaves, and its new headers; `None` if the kernel must forward
+    /// it.
     pub fn way(&mut self, input: Inside, frame: &[u8]) -> Option<(Inside, Packet, Way)> {
         let found = self.find(input, frame);
         match found {
@@ -232,7 +232,7 @@ impl Forwarding {
         (packet.length <= way.mtu).then_some((output, packet, way))
     }
 
-    /// Forwarding decision.
+    /// Returns the counters and state of forwarding.
     pub fn health(&self) -> ForwardingHealth {
         let (dumps, overruns) = self.totals();
         ForwardingHealth {

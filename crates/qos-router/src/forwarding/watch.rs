@@ -107,7 +107,7 @@ fn unseen(what: &str, error: &io::Error) -> String {
     format!("the state of {what} is unknown: {error}")
 }
 
-/// Must be called in the router's namespace.
+/// Reads the settings. Must be called in the router's namespace.
 fn look() -> Found {
     let mut found = Found::default();
     for (what, protocol, request) in [("nftables", NETLINK_NETFILTER, NFTABLES), ("IPsec", NETLINK_XFRM, IPSEC)] {

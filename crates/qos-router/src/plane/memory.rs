@@ -76,12 +76,12 @@ impl Dataplane {
         }
     }
 
-    /// A frame leaves for another router.
+    /// Stores a frame that leaves for another router.
     pub(super) fn leave(&mut self, port: usize, departure: Departure<Held>) {
         self.crossing.push(Crossing { port, time: departure.time, frame: departure.payload.frame });
     }
 
-    /// Nothing has left for other routers.
+    /// Returns whether no frame has left for other routers.
     pub fn has_no_crossing_frames(&self) -> bool {
         self.crossing.is_empty()
     }
@@ -101,7 +101,7 @@ impl Dataplane {
         self.pool.get(&crossing.frame)
     }
 
-    /// A departed frame has been delivered, or had no receiver.
+    /// Counts a departed frame that has been delivered, or had no receiver.
     pub fn crossed(&mut self, crossing: Crossing, delivered: bool) {
         let Crossing { port, time, frame } = crossing;
         if !delivered {
@@ -115,7 +115,7 @@ impl Dataplane {
         }
     }
 
-    /// A frame arrives over a link from another router: it was on the wire at `time`, not before the previous one, nor
+    /// Accepts a frame over a link from another router: it was on the wire at `time`, not before the previous one, nor
     /// before the time that this data plane has reached.
     pub fn arrive(&mut self, port: usize, time: Time, bytes: &[u8]) {
         let Port { id, framing, .. } = self.ports[port];

@@ -215,12 +215,12 @@ impl Dataplane {
         self.sla.descriptors()
     }
 
-    /// A socket of IP SLA can be read.
+    /// Records that a socket of IP SLA is readable.
     pub fn wake_sla(&mut self) {
         self.sla.wake();
     }
 
-    /// True when a frame waits in a ring.
+    /// Returns whether a frame waits in a ring.
     pub fn ready(&self) -> bool {
         self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
     }

@@ -50,7 +50,7 @@ impl Dataplane {
         self.outputs = outputs;
     }
 
-    /// A frame passes a port: captures there see it.
+    /// Gives a frame that passes a port to the captures there.
     fn see(&mut self, port: PortId, time: Time, held: &Held) {
         if !self.captures.is_empty() {
             self.captures.see(port, self.reached, time, self.pool.get(&held.frame));

@@ -33,7 +33,7 @@ pub(super) struct StampOrder {
 }
 
 impl StampOrder {
-    /// A frame of that time is taken.
+    /// Records the time stamp of a frame that is taken.
     pub fn take(&mut self, time: Time) {
         self.late += u64::from(self.latest.since(time).0 > STAMPS_APART_NS);
         self.latest = self.latest.max(time);

@@ -184,7 +184,7 @@ impl Agent {
         self.sockets.is_empty() && self.responder.is_none() && !self.process.is_modelled()
     }
 
-    /// A descriptor can be read.
+    /// Records that a descriptor is readable.
     pub fn wake(&mut self) {
         self.pending = true;
     }
@@ -253,7 +253,7 @@ impl Agent {
         (due > settled?).then_some(due)
     }
 
-    /// A frame from a link goes to the router's IP stack; its last bit arrived at `at`.
+    /// Handles a frame from a link to the router's IP stack whose last bit arrived at `at`.
     pub fn arriving(&mut self, bytes: &[u8], at: Time) {
         if self.idle() {
             return;
@@ -376,8 +376,9 @@ impl Agent {
     }
 }
 
-/// When a packet was there for a process: as it was seen on its port and process level has taken it up, or as the
-/// kernel says. Of a packet that several sockets get the first one has the stamp, so process level takes it up once.
+/// Returns the time at which a process receives a packet: after process level, for a packet seen at a port, otherwise
+/// the kernel's receive time. If several sockets receive the packet, only the first one gets the port's time stamp, so
+/// process level handles the packet only once.
 fn arrival(
     stamps: &mut Stamps,
     process: &mut ProcessLevel,

@@ -64,7 +64,7 @@ impl Agent {
         self.responder.as_ref().is_some_and(listens)
     }
 
-    /// An event for it has come; true if it is the one that counts.
+    /// Returns whether an event is the current one, not a superseded one.
     pub fn is_due(&mut self, now: Time) -> bool {
         let due = self.due == Some(now);
         if due {

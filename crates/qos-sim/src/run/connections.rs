@@ -97,7 +97,7 @@ impl<W: Write> Run<'_, W> {
         }
     }
 
-    /// A TCP sender's statistics are noted, at the end of each of its intervals.
+    /// Records the statistics of a TCP sender, at the end of each of its intervals.
     pub(super) fn note(&mut self, number: usize, now: Time) {
         let transfer = &mut self.world.traffic.transfers[number];
         let flow = &self.world.traffic.flows[self.world.traffic.streams[transfer.stream].flow];

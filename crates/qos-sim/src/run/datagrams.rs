@@ -40,7 +40,7 @@ impl<W: Write> Run<'_, W> {
 }
 
 impl World {
-    /// A datagram has arrived at its host.
+    /// Handles a datagram that has arrived at its host.
     pub(super) fn datagram_arrives(&mut self, now: Time, number: usize, sequence: u64, sent: Time, payload: u32) {
         let udp = &mut self.traffic.datagrams[number];
         udp.arrives(now, sequence, sent, payload);

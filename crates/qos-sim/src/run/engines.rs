@@ -55,7 +55,7 @@ impl Engines {
         self.stations[station].engine.poll(now, outputs);
     }
 
-    /// A frame comes in by a port, from `time` on.
+    /// Accepts a frame that enters by a port, from `time` on.
     #[inline(always)]
     pub fn receive(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.receive(time, port, descriptor, packet);

@@ -142,7 +142,7 @@ impl<W: Write> Run<'_, W> {
         InterfaceState { interface, buckets, access_lists: counters.access_lists }
     }
 
-    /// The packet of the question has come out of an engine.
+    /// Records the output of an engine for the packet of the question.
     #[cold]
     pub(super) fn answered(&mut self, now: Time, output: &Output<PacketId>) {
         let Some(mut asking) = self.asking.take() else { return };

@@ -44,7 +44,7 @@ pub(crate) struct Taken {
 }
 
 impl Interface {
-    /// `jitter_ns` of `None` is the time of a full frame.
+    /// Creates an interface; `jitter_ns` of `None` is the time of a full frame.
     pub fn new(rate_bps: u64, jitter_ns: Option<u64>, random: Random, start: Time) -> Interface {
         let rate = Rate(rate_bps);
         Interface {

@@ -40,7 +40,7 @@ impl Hosts {
         taken
     }
 
-    /// A packet has arrived at its host.
+    /// Counts a packet that has arrived at its host.
     pub fn received(&mut self, host: usize) {
         self.reports[host].packets_received += 1;
     }

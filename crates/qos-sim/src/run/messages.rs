@@ -137,7 +137,7 @@ impl<W: Write> Run<'_, W> {
         Ok(())
     }
 
-    /// A probe begins.
+    /// Begins a probe.
     pub(super) fn probe_begins(&mut self, number: usize, now: Time) {
         let node = self.world.agents.begin_probe(number, now);
         self.world.agents.schedule(node, now, &mut self.world.events);
@@ -181,7 +181,7 @@ impl Agent {
         answer.map(|answer| (answer, 0))
     }
 
-    /// A message has left a host's queue.
+    /// Handles a message that has left a host's queue.
     fn left(&mut self, packet: &Packet, message: &[u8], at: Time) {
         if packet.protocol() == protocol::UDP {
             if let (Some(operation), false) =
@@ -202,7 +202,7 @@ impl World {
         self.traffic.addresses[number as usize]
     }
 
-    /// Packet of a message that an operation sends. `None` if there is no path to its target.
+    /// Returns the packet of a message that an operation sends. `None` if there is no path to its target.
     fn request(&mut self, node: usize, send: &Send) -> Option<Packet> {
         let destination = self.traffic.number_of(send.target.0)?;
         let ipv6 = send.target.0.is_ipv6();

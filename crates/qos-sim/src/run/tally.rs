@@ -18,7 +18,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A host handed one to its interface.
+    /// Counts a packet that a host handed to its interface.
     pub fn offered(&mut self) {
         self.offered += 1;
     }
@@ -28,12 +28,12 @@ impl Tally {
         self.delivered += 1;
     }
 
-    /// An engine dropped one.
+    /// Counts a packet that an engine dropped.
     pub fn dropped(&mut self, reason: DropReason) {
         self.dropped[reason as usize] += 1;
     }
 
-    /// A router dropped a packet with an expired time to live.
+    /// Counts a packet that a router dropped because its time to live expired.
     pub fn expired(&mut self) {
         self.expired += 1;
     }

@@ -101,7 +101,7 @@ impl World {
         now.since(self.start)
     }
 
-    /// No event is pending and no packet is in transit.
+    /// Returns whether no event is pending and no packet is in transit.
     pub(super) fn is_idle(&self) -> bool {
         self.traffic.is_complete() && self.pool.live() == 0
     }
@@ -111,7 +111,7 @@ impl World {
         self.engines.schedule(station, &mut self.events);
     }
 
-    /// A router sends a packet on, by that end of a link if it has a route.
+    /// Forwards a packet of a router by that end of a link, if it has a route.
     pub(super) fn forward(&mut self, station: usize, end: Option<usize>, departure: &Departure<PacketId>) {
         let Departure { time, port, ref descriptor, payload, .. } = *departure;
         let packet = self.pool.get_mut(payload);
@@ -134,7 +134,7 @@ impl World {
         self.transmit(end, time, descriptor, payload);
     }
 
-    /// A router puts a packet in front of the way out of one of its ends.
+    /// Puts a packet of a router in front of the output of one of its ends.
     pub(super) fn transmit(&mut self, end: usize, time: Time, descriptor: &Descriptor, packet: PacketId) {
         let at = &self.network.ends[end];
         // With the description on the other link: a class of service ends with its tag.

@@ -151,7 +151,7 @@ impl Connection {
         self.handshake = Some(Handshake { syn, sent: now, timeout: INITIAL_RTO, alarm, retransmissions: 0 });
     }
 
-    /// The application has so many more bytes to send. `u64::MAX / 2` and more are as good as without end.
+    /// Offers further bytes of the application. `u64::MAX / 2` and more count as endless.
     pub fn offer(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
         self.sender.stream_mut().offer(bytes);
         self.send_new(now, out);
@@ -220,7 +220,7 @@ impl Connection {
         self.send_new(now, out);
     }
 
-    /// The handshake is complete.
+    /// Completes the handshake.
     fn establish(&mut self, now: Time, segment: &Segment) {
         let Some(handshake) = self.handshake.take() else { return };
         let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.agreed.timestamps);
@@ -325,7 +325,7 @@ impl Connection {
         self.policy.sent(self.acknowledged);
     }
 
-    /// The time of [`Connection::deadline`] has come.
+    /// Handles the deadline of [`Connection::deadline`].
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if let Some(handshake) = &mut self.handshake {
             if handshake.alarm.at <= now {
@@ -361,9 +361,9 @@ impl Connection {
         }
     }
 
-    /// With [`Settings::small_queue`]: the first untold segment with payload or FIN of those put in `out`
-    /// leaves the host's queue at `at` (at once if the queue dropped it). Each must be reported, in
-    /// order, before [`Connection::deadline`] is asked.
+    /// Reports that a segment leaves the host's queue at `at` (at once if the queue dropped it): the first unreported
+    /// one with payload or FIN of those put in `out`. With [`Settings::small_queue`], each must be reported, in order,
+    /// before [`Connection::deadline`] is called.
     pub fn leaves_queue(&mut self, at: Time) {
         self.sender.leaves_queue(at);
     }

@@ -62,7 +62,7 @@ impl Delays {
         self.counts[index] += packets;
     }
 
-    /// None without a packet. `buckets`: with the histogram.
+    /// Returns the report; `None` without a packet. `buckets`: with the histogram.
     pub fn report(&self, buckets: bool) -> Option<DelayReport> {
         let mean = self.sum.checked_div(u128::from(self.packets))?;
         let counted = || self.counts.iter().enumerate().filter(|(_, count)| **count > 0);

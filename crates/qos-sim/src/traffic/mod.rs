@@ -105,7 +105,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// `bytes` arrived at `elapsed` of the receiver's time.
+    /// Adds `bytes` that arrived at `elapsed` of the receiver's time.
     pub fn add(&mut self, elapsed: Duration, bytes: u64) {
         let index = (elapsed.0 / self.interval_ns) as usize;
         if index >= self.bytes.len() {
@@ -132,12 +132,12 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// The results of all streams are there.
+    /// Returns whether the results of all streams are known.
     pub fn is_complete(&self) -> bool {
         self.open == 0
     }
 
-    /// The result of a stream is there.
+    /// Records that the result of a stream is known.
     pub fn complete(&mut self, stream: usize) {
         let stream = &mut self.streams[stream];
         if !stream.complete {
@@ -146,14 +146,14 @@ impl Traffic {
         }
     }
 
-    /// A source has sent its last datagram: the run waits for packets in transit anyway.
+    /// Records that a source has sent its last datagram. The run waits for packets in transit anyway.
     pub fn sent_all(&mut self, source: usize) {
         for number in self.sources[source].streams.clone() {
             self.complete(self.datagrams[number].stream);
         }
     }
 
-    /// A stream is not waited for any longer.
+    /// Stops waiting for a stream.
     pub fn give_up(&mut self, number: usize) {
         let stream = &mut self.streams[number];
         if stream.complete {

@@ -163,12 +163,12 @@ impl Transfer {
         })
     }
 
-    /// The client connects.
+    /// Opens the connection from the client.
     pub fn connect(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.ends[0] = Some(Connection::connect(self.settings[0].clone(), now, out));
     }
 
-    /// A segment arrives; it came that way.
+    /// Handles a segment that arrives from that direction.
     pub fn arrives(&mut self, now: Time, way: Way, segment: &Segment, out: &mut Vec<Segment>) {
         match (way, &mut self.ends) {
             (Way::Forward, [_, Some(server)]) => {
@@ -264,7 +264,7 @@ impl Transfer {
         }
     }
 
-    /// The sender's time is over: unsent data is dropped, and the connection closed.
+    /// Ends the sender's time: drops unsent data and closes the connection.
     pub fn stop(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.pacer = None;
         self.sample_round_trip();
@@ -290,7 +290,7 @@ impl Transfer {
         }
     }
 
-    /// A segment that an end sent leaves its host's queue then.
+    /// Records that a segment of an end leaves its host's queue.
     pub fn leaves_queue(&mut self, end: usize, segment: &Segment, at: Time) {
         if let Some(connection) = self.ends[end].as_mut().filter(|_| segment.len > 0 || segment.fin) {
             connection.leaves_queue(at);
@@ -307,7 +307,7 @@ impl Transfer {
         Some(deadline)
     }
 
-    /// An event for an end has come; false if it is an old one.
+    /// Handles an event for an end; returns false if it is outdated.
     pub fn timer(&mut self, end: usize, now: Time, out: &mut Vec<Segment>) -> bool {
         if self.due[end] != Some(now) {
             return false;
@@ -322,7 +322,7 @@ impl Transfer {
         true
     }
 
-    /// Both applications are killed.
+    /// Ends both applications.
     pub fn give_up(&mut self) {
         self.past = [self.counts(0), self.counts(1)];
         self.retransmitted = self.retransmitted.or(Some(self.past[0].retransmitted_segments));

@@ -194,7 +194,8 @@ impl<P> Tin<P> {
         Some(item)
     }
 
-    /// A flow was asked for a packet and had none: it leaves the lists, or waits until its management is calm.
+    /// Handles a flow that was asked for a packet and had none: it leaves the lists, or waits until its queue
+    /// management is idle.
     fn was_empty(&mut self, at: usize, now: Time) {
         self.flows[at].law.was_empty(now, &self.plan);
         if self.flows[at].law.is_active(now) {
@@ -247,7 +248,7 @@ impl<P> Cake<P> {
         Cake { plan, seed, tins, current: 0, chance: Chance(seed), depth: Count::default(), memory: 0 }
     }
 
-    /// A packet of so many bytes no longer waits.
+    /// Subtracts a packet that no longer waits from the counters.
     fn uncount(&mut self, bytes: u32) {
         self.depth.remove(bytes);
         self.memory -= memory_of(bytes);
@@ -318,7 +319,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// A packet of so many bytes leaves a flow of a tin.
+    /// Charges a flow of a tin for a packet that leaves.
     fn charge(&mut self, number: usize, at: usize, bytes: u32, now: Time) {
         let length = self.plan.account.map_or(bytes, |account| account.length(bytes));
         let tin = &mut self.tins[number];

@@ -40,7 +40,7 @@ fn control_law(from: Time, interval: Duration, count: u32) -> Time {
 }
 
 impl Cobalt {
-    /// A packet of this queue had to go because the buffer was full.
+    /// Records that a packet of this queue was dropped because the buffer was full.
     pub fn overflowed(&mut self, now: Time, tin: &TinPlan) {
         if now.since(self.blue_timer) > tin.target {
             self.probability = self.probability.saturating_add(BLUE_UP);
@@ -51,7 +51,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue was asked for a packet and had none.
+    /// Records that the queue was asked for a packet and had none.
     pub fn was_empty(&mut self, now: Time, tin: &TinPlan) {
         if self.probability > 0 && now.since(self.blue_timer) > tin.target {
             self.probability = self.probability.saturating_sub(BLUE_DOWN);

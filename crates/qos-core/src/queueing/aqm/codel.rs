@@ -27,7 +27,7 @@ const INVERSE_ROOT_OF_ONE: u16 = u16::MAX;
 pub(crate) trait Waiting<P> {
     /// Returns the packet that came first.
     fn pop(&mut self) -> Option<Item<P>>;
-    /// Counted bytes that wait.
+    /// Returns the number of counted bytes in the queue.
     fn bytes(&self) -> u64;
 }
 

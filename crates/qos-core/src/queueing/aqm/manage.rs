@@ -35,14 +35,14 @@ pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
 pub(crate) trait Manage<P> {
     /// Decides on an arriving packet; packets removed to make room are put in `lost`.
     fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason>;
-    /// A packet that was admitted joins.
+    /// Adds an admitted packet.
     fn join(&mut self, place: Place, item: Item<P>);
     /// Removes the packet that leaves at `now`; those dropped on the way are put in `lost`. There is one if the queue
     /// holds any.
     fn leave(&mut self, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>>;
     /// Removes any packet, regardless of the management.
     fn remove(&mut self) -> Option<Item<P>>;
-    /// About how long the packet is that leaves next, counted bytes; none if there is none.
+    /// Returns the approximate length of the packet that leaves next, in counted bytes; `None` if the queue is empty.
     fn next_bytes(&self) -> Option<u32>;
     /// Returns everything that waits.
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>

@@ -53,7 +53,7 @@ impl<P> Managed<P> {
         Managed { kind, staged: None, front: Descriptor::UNKNOWN, holds: false }
     }
 
-    /// See [`Manage::admit`].
+    /// Decides on an arriving packet; see [`Manage::admit`].
     pub fn admit(
         &mut self,
         now: Time,
@@ -93,7 +93,7 @@ impl<P> Managed<P> {
 }
 
 impl<P> Discipline<P> for Managed<P> {
-    /// This is not called: a packet is admitted first.
+    /// Is never called: a packet is admitted first.
     fn place(&self, _: &Descriptor) -> Result<Place, DropReason> {
         Ok(Place::default())
     }

@@ -91,7 +91,7 @@ impl Pie {
         self.probability.min(1.0)
     }
 
-    /// A packet was dropped because the queue is full.
+    /// Records that a packet was dropped because the queue was full.
     pub fn overflowed(&mut self) {
         self.accumulated = 0.0;
     }
@@ -115,7 +115,7 @@ impl Pie {
         }
     }
 
-    /// An update (RFC 8033, section 4.2 and 5).
+    /// Updates the drop probability (RFC 8033, sections 4.2 and 5).
     fn update(&mut self, backlog: u64) {
         let (delay, before) = (self.delay, self.delay_before);
         // With waiting packets, a delay of zero means that no packet has left yet.
@@ -147,7 +147,8 @@ impl Pie {
         self.delay_before = delay;
     }
 
-    /// A packet that waited so long has left at `now`; `backlog` is what waits then, in counted bytes.
+    /// Records a packet that has left at `now` after waiting for `sojourn`; `backlog` is the remaining queue in counted
+    /// bytes.
     pub fn departed(&mut self, now: Time, sojourn: Duration, backlog: u64) {
         self.delay = if backlog == 0 { Duration::ZERO } else { sojourn };
         let since = self.left.map_or(Duration::ZERO, |left| now.since(left));

@@ -7,7 +7,7 @@ use crate::queueing::scheduler::Scheduler;
 use crate::time::Time;
 
 impl<P> Scheduler<P> {
-    /// The next packet that may leave at `now`, if any, leaves: `take` gets it. Whether there was one.
+    /// Removes the next packet that may leave at `now` and passes it to `take`. Returns whether there was one.
     #[inline]
     pub fn dequeue(&mut self, now: Time, take: impl FnOnce(Item<P>)) -> bool {
         if self.len() == 0 {
@@ -86,8 +86,8 @@ impl<P> Scheduler<P> {
         Some(taken)
     }
 
-    /// A packet of so many bytes that waited below a node leaves it, and had waited for the shapers at some levels; an
-    /// `urgent` one takes nothing of what its class shares with others.
+    /// Updates a node after a packet of `bytes` from below it has left. `delayed` are the levels whose shapers it had
+    /// waited for; an `urgent` packet takes nothing from the share of its class.
     #[inline]
     fn leave(&mut self, id: InnerId, (bytes, delayed): (u32, u8), urgent: bool, now: Time) {
         let member = &mut self.inners[id.0].member;

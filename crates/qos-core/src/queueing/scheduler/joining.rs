@@ -229,7 +229,7 @@ impl<P> Scheduler<P> {
         Ok((place, Some(Box::new(other))))
     }
 
-    /// A packet that waited in a queue was removed to make room.
+    /// Counts a waiting packet that was removed to make room.
     pub(super) fn lose(&mut self, id: LeafId, item: &Item<P>) {
         let leaf = &mut self.leaves[id.0];
         leaf.drops.add(item.bytes());
@@ -247,7 +247,7 @@ impl<P> Scheduler<P> {
         self.remove(parent, bytes);
     }
 
-    /// A packet of so many bytes is no longer below a node.
+    /// Subtracts a packet that is no longer below a node.
     #[inline]
     pub(super) fn remove(&mut self, mut at: InnerId, bytes: u32) {
         loop {

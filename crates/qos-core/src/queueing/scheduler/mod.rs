@@ -36,7 +36,7 @@ use crate::time::{Rate, Time};
 use crate::winner_tree::WinnerTree;
 use node::{Inner, InnerId, Leaf, LeafId, Member, Minimums, NodeId, Standing};
 
-/// Inner nodes that have a class with priority below one of their children.
+/// Returns, for each inner node, whether one of its children has a priority class below it.
 fn propagating(plans: &[NodePlan]) -> Vec<bool> {
     let mut found = vec![false; plans.len()];
     let weighted =
@@ -98,8 +98,8 @@ pub(crate) struct Scheduler<P> {
 }
 
 impl<P> Scheduler<P> {
-    /// `plans` is a tree with its root first; `hold` limits the conversations of a classic interface; `rate` is the
-    /// line's.
+    /// Creates the queues; `plans` is a tree with its root first, `hold` limits the conversations of a classic
+    /// interface, and `rate` is that of the line.
     pub fn new(plans: &[NodePlan], hold: Option<u32>, seed: u64, rate: Rate, now: Time) -> Scheduler<P> {
         let mut scheduler = Scheduler {
             leaves: Vec::new(),
@@ -239,7 +239,7 @@ impl<P> Scheduler<P> {
         self.len() - before.map(|member| member.depth.packets).sum::<u64>()
     }
 
-    /// True for the classic generation.
+    /// Returns whether this is the classic generation.
     pub fn is_classic(&self) -> bool {
         self.classic
     }
@@ -256,12 +256,12 @@ impl<P> Scheduler<P> {
         !self.refused.is_empty()
     }
 
-    /// A hold-queue that holds more than a new limit empties by itself.
+    /// Sets the limit of the hold-queue. A queue that exceeds a new limit drains by itself.
     pub fn set_hold(&mut self, hold: Option<u32>) {
         self.hold = hold.map(u64::from);
     }
 
-    /// The line has another rate.
+    /// Sets the rate of the line.
     pub fn set_rate(&mut self, rate: Rate) {
         for number in 0..self.leaves.len() {
             let shapes = self.line(NodeId::Leaf(LeafId(number))).filter_map(|node| self.member(node).plan.shape);

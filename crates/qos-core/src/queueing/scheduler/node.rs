@@ -304,7 +304,7 @@ impl Propagated {
         Propagated { waiting: std::array::from_fn(|_| WinnerTree::new(children)), next: 0 }
     }
 
-    /// A child's next packet has that priority, or none; it keeps its place.
+    /// Sets the priority of a child's next packet, or none; the child keeps its place.
     pub fn set(&mut self, child: usize, urgent: Option<usize>) {
         for (level, waiting) in self.waiting.iter_mut().enumerate() {
             if urgent != Some(level) {
@@ -331,7 +331,7 @@ impl Minimums {
         Minimums { number, due: WinnerTree::new(children), later: WinnerTree::new(children) }
     }
 
-    /// A child may take of its minimum rate from that time on, or does not take part.
+    /// Sets the time from which a child may use its minimum rate, or none if it does not take part.
     fn set(&mut self, child: usize, at: Option<Time>, now: Time) {
         let key = at.map_or(WinnerTree::<u64>::NONE, |at| at.0.min(u64::MAX - 1));
         let (due, later) = if key <= now.0 { (key, u64::MAX) } else { (u64::MAX, key) };
@@ -373,7 +373,7 @@ impl Inner {
         }
     }
 
-    /// The next child.
+    /// Adds the next child.
     pub(super) fn push(&mut self, child: NodeId, rank: Rank) {
         self.children.push(child);
         if let Rank::Priority(level) = rank {

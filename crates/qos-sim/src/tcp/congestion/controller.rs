@@ -67,54 +67,54 @@ impl Congestion {
         }
     }
 
-    /// A round trip was measured, by the last segment that an acknowledgement delivers.
+    /// Takes a round trip, measured by the last segment that an acknowledgement delivers.
     pub fn measured(&mut self, progress: &Progress, rtt: Duration) {
         self.algorithm.measured(&mut self.window, progress, rtt);
     }
 
-    /// Segments were delivered outside a reduction.
+    /// Grows the window for segments delivered outside a reduction.
     pub fn grow(&mut self, progress: Progress) {
         let acked = if self.byte_counting { progress.acked } else { 1 };
         self.algorithm.grow(&mut self.window, &Progress { acked, ..progress });
     }
 
-    /// Sending begins again after everything had been acknowledged; `since` is the last transmission.
+    /// Handles sending that resumes after everything had been acknowledged; `since` is the last transmission.
     pub fn resumed(&mut self, now: Time, since: Time) {
         self.algorithm.resumed(now, since);
     }
 
-    /// A reduction begins.
+    /// Begins a reduction.
     pub fn begin_reduction(&mut self) {
         self.window.count = 0;
         self.reduction = Reduction::begin(self.window.cwnd);
         self.lower_threshold();
     }
 
-    /// The threshold after a congestion.
+    /// Lowers the threshold after congestion.
     pub fn lower_threshold(&mut self) {
         self.window.ssthresh = self.algorithm.threshold(&self.window);
     }
 
-    /// Proportional rate reduction, after `delivered` segments with `pipe` in flight; see [`Reduction::window`].
+    /// Reduces the window proportionally after `delivered` segments with `pipe` in flight; see [`Reduction::window`].
     pub fn reduce(&mut self, delivered: u32, pipe: u32, safe: bool) {
         if let Some(cwnd) = self.reduction.window(delivered, pipe, self.window.ssthresh, safe) {
             self.window.cwnd = cwnd;
         }
     }
 
-    /// This many segments were sent during the reduction.
+    /// Records that this many segments were sent during the reduction.
     pub fn sent_in_reduction(&mut self, segments: u32) {
         self.reduction.sent(segments);
     }
 
-    /// The reduction is complete.
+    /// Completes the reduction.
     pub fn end_reduction(&mut self) {
         if let Some(ssthresh) = self.known_ssthresh() {
             self.window.cwnd = ssthresh;
         }
     }
 
-    /// Slow start after a retransmission timeout, with `pipe` segments in flight still.
+    /// Restarts slow start after a retransmission timeout, with `pipe` segments still in flight.
     pub fn restart(&mut self, now: Time, next: u64, pipe: u32) {
         self.window.cwnd = pipe + 1;
         self.window.count = 0;
@@ -127,7 +127,7 @@ impl Congestion {
         self.window.ssthresh = self.window.ssthresh.max(ssthresh);
     }
 
-    /// The window limits the sending, as far as is known.
+    /// Returns whether the window limits the sending, as far as is known.
     pub fn is_limited(&self) -> bool {
         self.window.is_limited()
     }
@@ -155,7 +155,7 @@ impl Congestion {
         self.window.cwnd = self.window.cwnd.max(least);
     }
 
-    /// The window falls half way to the `used` segments, if they are less.
+    /// Reduces the window half way to the `used` segments, if they are fewer.
     pub fn fall_towards(&mut self, used: u32) {
         if used < self.window.cwnd {
             self.window.ssthresh = self.current_threshold(false);

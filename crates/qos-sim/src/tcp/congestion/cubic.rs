@@ -113,7 +113,7 @@ impl Cubic {
         }
     }
 
-    /// Not slower than Reno with the same average window would grow (RFC 9438 section 4.3).
+    /// Lets the window grow at least as fast as Reno with the same average window (RFC 9438 section 4.3).
     fn follow_reno(&mut self, cwnd: u32) {
         let each = (u64::from(cwnd) * FRIENDLY_EIGHTHS / 8).max(1);
         while self.acked > each {

@@ -39,8 +39,8 @@ impl Window {
         left
     }
 
-    /// Slow start, if the window is in it; returns the acknowledged segments by which it may grow otherwise: none if it
-    /// was not in use.
+    /// Applies slow start if the window is in it. Returns the acknowledged segments by which the window may grow
+    /// otherwise: none if it was not in use.
     pub fn after_slow_start(&mut self, acked: u32) -> u32 {
         match (self.is_limited(), self.in_slow_start()) {
             (false, _) => 0,
@@ -76,19 +76,19 @@ pub(crate) struct Progress {
 
 /// A congestion control. One that reacts to loss only, as all of those here.
 pub(crate) trait Algorithm: std::fmt::Debug + Send {
-    /// A round trip was measured, by the last segment that this acknowledgement delivers.
+    /// Takes a round trip, measured by the last segment that this acknowledgement delivers.
     fn measured(&mut self, _window: &mut Window, _progress: &Progress, _rtt: Duration) {}
 
-    /// Segments were delivered outside a reduction.
+    /// Grows the window for segments delivered outside a reduction.
     fn grow(&mut self, window: &mut Window, progress: &Progress);
 
-    /// Congestion: the new slow start threshold.
+    /// Returns the new slow start threshold after congestion.
     fn threshold(&mut self, window: &Window) -> u32;
 
-    /// A retransmission timeout.
+    /// Handles a retransmission timeout.
     fn timed_out(&mut self, _now: Time, _next: u64) {}
 
-    /// Sending begins again after everything had been acknowledged; `since` is the last transmission.
+    /// Handles sending that resumes after everything had been acknowledged; `since` is the last transmission.
     fn resumed(&mut self, _now: Time, _since: Time) {}
 }
 

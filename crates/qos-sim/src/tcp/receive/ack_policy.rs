@@ -66,7 +66,7 @@ impl AckPolicy {
         }
     }
 
-    /// Data arrived that was accepted: how long the next acknowledgement may wait follows the gaps between arrivals.
+    /// Handles accepted data: the gaps between arrivals decide how long the next acknowledgement may wait.
     pub(crate) fn on_data(&mut self, now: Time, len: u32, window: u64, rto: Duration) {
         self.full = self.full.max(u64::from(len));
         let gap = now.since(self.last_data).0;
@@ -83,7 +83,7 @@ impl AckPolicy {
         self.last_data = now;
     }
 
-    /// Some acknowledgements are not delayed: as many as half a window has segments.
+    /// Makes the next acknowledgements immediate: as many as there are segments in half a window.
     pub(crate) fn enter_quick_ack_mode(&mut self, window: u64) {
         if self.quick_most > 0 {
             let most = u64::from(self.quick_most);
@@ -95,7 +95,7 @@ impl AckPolicy {
         }
     }
 
-    /// The next acknowledgements are not delayed: the other end may have little that it can send without them (Linux:
+    /// Makes the next acknowledgements immediate, because the other end may be able to send little without them (Linux:
     /// two).
     pub(crate) fn hurry(&mut self) {
         if self.quick_most > 0 {
@@ -104,14 +104,15 @@ impl AckPolicy {
         }
     }
 
-    /// The window has grown, which is reported to the other end at once (Linux tcp_grow_window).
+    /// Reports a window that has grown to the other end at once (Linux tcp_grow_window).
     pub(crate) fn window_grew(&mut self) {
         if self.quick_most > 0 {
             self.quick |= 1;
         }
     }
 
-    /// In-order data: `next` is the next expected byte. `smoothed` is the smoothed round trip of this end's data.
+    /// Handles in-order data: `next` is the next expected byte, and `smoothed` the smoothed round trip of this end's
+    /// data.
     pub(crate) fn note_in_order_data(
         &mut self,
         now: Time,
@@ -166,7 +167,7 @@ impl AckPolicy {
         Decision::Wait
     }
 
-    /// An acknowledgement of everything before `next` leaves.
+    /// Records an acknowledgement of everything before `next`.
     pub(crate) fn sent(&mut self, next: u64) {
         self.acknowledged = next;
         self.timer = None;

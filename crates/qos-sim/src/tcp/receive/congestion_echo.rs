@@ -23,7 +23,7 @@ pub(crate) struct CongestionEcho {
 }
 
 impl CongestionEcho {
-    /// Acknowledgements carry ECN-Echo until the other end reports that it has reduced its window.
+    /// Returns whether acknowledgements carry ECN-Echo: until the other end reports that it has reduced its window.
     pub fn echoes(&self) -> bool {
         self.echoes
     }

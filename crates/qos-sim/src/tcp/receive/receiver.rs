@@ -275,7 +275,7 @@ impl ReceiveWindow {
         self.allowed
     }
 
-    /// Payload arrived in order, up to `next` (exclusive); `beyond` bytes from there on end the data after gaps.
+    /// Handles payload in order, up to `next` (exclusive); `beyond` bytes from there on end the data after gaps.
     fn delivered(&mut self, now: Time, next: u64, len: u64, beyond: u64) {
         self.measure(now, next);
         self.grow(len);
@@ -305,7 +305,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// An echo that was not seen before measures the round trip.
+    /// Measures the round trip by a new echo of a time stamp.
     fn echoed(&mut self, now: Time, echo: Time) {
         if echo > self.last_echo {
             self.last_echo = echo;
@@ -316,7 +316,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// The time in which a whole window came is at least a round trip; the least is kept.
+    /// Measures the round trip by the time in which a whole window arrived, which is an upper limit; the minimum
+    /// counts.
     fn measure(&mut self, now: Time, next: u64) {
         if self.last_echo > Time(0) {
             return;

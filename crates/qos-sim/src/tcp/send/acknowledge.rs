@@ -62,7 +62,7 @@ impl Sender {
         self.send_new(emit);
     }
 
-    /// An overtaken acknowledgement: its SACK blocks may be new.
+    /// Handles an overtaken acknowledgement, whose SACK blocks may be new.
     fn on_late_ack(&mut self, segment: &Segment, emit: &mut Emit<'_>, news: &mut News) {
         if segment.sack.is_empty() || !self.agreed.sack {
             return;
@@ -74,7 +74,7 @@ impl Sender {
         self.send_new(emit);
     }
 
-    /// With no data in flight, an acknowledgement can only open the window.
+    /// Handles an acknowledgement without data in flight, which can only open the window.
     fn on_window_probe_answer(&mut self, now: Time) {
         if self.timers.waits_for() == Some(Timer::WindowProbe) {
             if self.stream.fits(self.agreed.mss) {
@@ -154,7 +154,7 @@ impl Sender {
         Progress { now, acked, una: self.stream.una(), next: self.stream.next() }
     }
 
-    /// The window after an acknowledgement.
+    /// Updates the window after an acknowledgement.
     fn control(&mut self, now: Time, delivered: u32, newly_lost: bool, news: &News) {
         if self.episode.is_reducing() {
             self.congestion.reduce(delivered, self.board.pipe(), news.advanced && !newly_lost);

@@ -52,7 +52,7 @@ impl Emit<'_> {
         self.out.push(Segment { seq, len, fin, push, retransmission, ecn, ..self.header.segment() });
     }
 
-    /// The segment sent last reports that the window has been reduced.
+    /// Returns whether the last segment reports that the window has been reduced.
     pub(super) fn signals_reduction(&mut self) {
         if let Some(last) = self.out.last_mut() {
             last.cwr = true;

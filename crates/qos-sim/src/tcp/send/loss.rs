@@ -60,7 +60,7 @@ impl LossDetection {
         self.threshold
     }
 
-    /// More reordering than the initial threshold was seen.
+    /// Returns whether more reordering than the initial threshold was seen.
     pub fn tolerant(&self) -> bool {
         self.threshold > self.least_threshold
     }
@@ -95,7 +95,8 @@ impl LossDetection {
         !matches!(self.rule, Rule::Rack(_)) && board.sacked() + 1 > self.threshold
     }
 
-    /// A segment was delivered after the `span` segments that follow it: as many may be out of order without a loss.
+    /// Records a segment that was delivered after the `span` segments that follow it: as many may be out of order
+    /// without a loss.
     pub fn reordered(&mut self, span: u64) {
         if span > u64::from(self.threshold) {
             self.threshold = span.min(u64::from(MOST_REORDERING)) as u32;
@@ -103,42 +104,42 @@ impl LossDetection {
         self.reordering_seen = true;
     }
 
-    /// Duplicates of `segments` segments were reported; false: the network, not the sender, made them, as there are
-    /// more of them than it sent segments again (`retransmitted`).
+    /// Records reported duplicates of `segments` segments. Returns false if the network made them: there are more than
+    /// the sender retransmitted (`retransmitted`).
     pub fn duplicated(&mut self, segments: u64, retransmitted: u64) -> bool {
         self.duplicates += segments;
         self.duplicates <= retransmitted
     }
 
-    /// A duplicate of a retransmission other than a probe: it came too early.
+    /// Records a duplicate of a retransmission other than a probe: the retransmission was too early.
     pub fn too_early(&mut self) {
         if let (true, Rule::Rack(rack)) = (self.reordering_seen, &mut self.rule) {
             rack.note_duplicate();
         }
     }
 
-    /// A segment was delivered.
+    /// Records a delivered segment.
     pub fn delivered(&mut self, now: Time, sent: &Sent, least_rtt: Option<Duration>) {
         if let Rule::Rack(rack) = &mut self.rule {
             rack.delivered(now, sent, least_rtt);
         }
     }
 
-    /// All that an acknowledgement delivers is noted.
+    /// Updates the reordering window after everything that an acknowledgement delivers is recorded.
     pub fn update_window(&mut self, delivered: u64, delivered_before: Option<u64>) {
         if let Rule::Rack(rack) = &mut self.rule {
             rack.update_window(delivered, delivered_before);
         }
     }
 
-    /// A recovery ended without being undone, or was undone.
+    /// Handles the end of a recovery, which was undone or not.
     pub fn recovery_ended(&mut self, undone: bool) {
         if let Rule::Rack(rack) = &mut self.rule {
             rack.recovery_ended(undone);
         }
     }
 
-    /// A reduction was undone: losses are searched again.
+    /// Requests another search for losses after a reduction was undone.
     pub fn look_again(&mut self) {
         if let Rule::Rack(rack) = &mut self.rule {
             rack.look_again();

@@ -127,12 +127,12 @@ impl Sender {
         self.counts
     }
 
-    /// The handshake lost segments: the window begins with one.
+    /// Starts with a window of one segment, because the handshake lost segments.
     pub fn begin_with_one(&mut self) {
         self.congestion.begin_with_one();
     }
 
-    /// A segment that was given out leaves the host's queue at `at`.
+    /// Handles a segment that leaves the host's queue at `at`.
     pub fn leaves_queue(&mut self, at: Time) {
         if let Some(queue) = &mut self.small_queue {
             queue.leaves(at);

@@ -27,7 +27,7 @@ pub(super) struct Episode {
 }
 
 impl Episode {
-    /// Open, before byte `next`.
+    /// Returns the open phase before byte `next`.
     pub fn new(next: u64) -> Episode {
         Episode { phase: Phase::Open, high: next }
     }
@@ -41,12 +41,12 @@ impl Episode {
         self.high
     }
 
-    /// The window is being reduced.
+    /// Returns whether the window is being reduced.
     pub fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
-    /// A segment is lost, as far as is known.
+    /// Returns whether a segment is lost, as far as is known.
     pub fn is_repairing(&self) -> bool {
         self.phase >= Phase::Recovery
     }
@@ -65,7 +65,7 @@ impl Episode {
         *self = Episode { phase, high: next };
     }
 
-    /// The data in flight, before byte `next`, must be acknowledged before the phase ends.
+    /// Extends the phase until the data in flight, before byte `next`, is acknowledged.
     pub fn prolong(&mut self, next: u64) {
         self.high = next;
     }
@@ -74,7 +74,7 @@ impl Episode {
         self.phase == Phase::Loss { judging: true }
     }
 
-    /// The timeout is taken to be none that was spurious.
+    /// Ends the judgement: the timeout was not spurious.
     pub fn end_judgement(&mut self) {
         if let Phase::Loss { judging } = &mut self.phase {
             *judging = false;

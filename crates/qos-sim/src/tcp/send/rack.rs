@@ -54,7 +54,7 @@ impl Rack {
         }
     }
 
-    /// A segment was delivered. `flags` and `at` are those before it was marked.
+    /// Records a delivered segment. `flags` and `at` are those before it was marked.
     ///
     /// A retransmission that seems to be delivered sooner than any round trip took was not: the original was.
     pub fn delivered(&mut self, now: Time, segment: &Sent, least_rtt: Option<Duration>) {
@@ -70,17 +70,17 @@ impl Rack {
         }
     }
 
-    /// A newer segment was delivered since the last search for losses.
+    /// Returns whether a newer segment was delivered since the last search for losses.
     pub fn has_news(&self) -> bool {
         self.advanced
     }
 
-    /// Losses must be searched again.
+    /// Requests another search for losses.
     pub fn look_again(&mut self) {
         self.advanced = true;
     }
 
-    /// A duplicate was reported of something sent again.
+    /// Records a reported duplicate of a retransmission.
     pub fn note_duplicate(&mut self) {
         self.duplicate_seen = true;
     }
@@ -123,7 +123,7 @@ impl Rack {
         longest
     }
 
-    /// Duplicates reported since the last acknowledgement widen the reordering window, once a round trip.
+    /// Widens the reordering window by the duplicates reported since the last acknowledgement, once per round trip.
     pub fn update_window(&mut self, delivered: u64, prior_delivered: Option<u64>) {
         let Some(prior) = prior_delivered.filter(|_| !self.fixed) else { return };
         if prior < self.widened_at {
@@ -139,7 +139,7 @@ impl Rack {
         }
     }
 
-    /// A recovery ended without being undone, or was undone.
+    /// Handles the end of a recovery, which was undone or not.
     pub fn recovery_ended(&mut self, undone: bool) {
         self.persist = if undone { (self.persist + 1).min(PERSIST) } else { self.persist.saturating_sub(1) };
     }

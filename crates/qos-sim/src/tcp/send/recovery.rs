@@ -46,8 +46,8 @@ impl Sender {
         Resend::Lost
     }
 
-    /// Everything that was out when the phase began is acknowledged; true: there is no more to do for this
-    /// acknowledgement.
+    /// Ends the phase when all data in flight at its start is acknowledged. Returns true if this acknowledgement needs
+    /// no further handling.
     fn phase_ended(&mut self, echo: Option<Time>) -> bool {
         if self.episode.phase() == Phase::Reduced {
             // Beyond the data in flight at that time, so the other end has learnt of the reduction.
@@ -66,7 +66,8 @@ impl Sender {
         self.leave_recovery(echo)
     }
 
-    /// True: in recovery still, or in another one.
+    /// Handles an acknowledgement in recovery. Returns whether the sender remains in this recovery or has begun another
+    /// one.
     fn continue_recovery(&mut self, now: Time, prior_una: u64, duplicate: bool, news: &mut News) -> bool {
         if !news.advanced {
             if !self.agreed.sack && duplicate {
@@ -88,7 +89,7 @@ impl Sender {
         true
     }
 
-    /// Outside recovery: true if it begins.
+    /// Begins recovery if losses require it. Returns whether it begins.
     fn consider_recovery(&mut self, now: Time, duplicate: bool, news: &mut News) -> bool {
         if !self.agreed.sack {
             if news.advanced {
@@ -116,8 +117,7 @@ impl Sender {
         true
     }
 
-    /// Congestion was echoed: the window is reduced as after a loss, once for the data in flight (RFC 3168 section
-    /// 6.1.2).
+    /// Reduces the window for echoed congestion as after a loss, once for the data in flight (RFC 3168 section 6.1.2).
     fn react_to_congestion(&mut self) {
         if self.episode.phase() >= Phase::Reduced {
             return;
@@ -149,8 +149,8 @@ impl Sender {
         }
     }
 
-    /// NewReno (RFC 6582): the head is lost after as many duplicates as the threshold, and at each partial
-    /// acknowledgement.
+    /// Marks the head as lost after as many duplicates as the threshold, and at each partial acknowledgement (NewReno,
+    /// RFC 6582).
     fn mark_lost_by_duplicates(&mut self, advanced: bool) {
         let enough = !self.episode.is_repairing() && self.board.sacked() >= self.loss.threshold();
         if enough || (self.episode.phase() == Phase::Recovery && advanced) {
@@ -175,7 +175,7 @@ impl Sender {
         true
     }
 
-    /// RACK's reordering window has passed.
+    /// Handles the end of RACK's reordering window.
     pub(super) fn reordering_passed(&mut self, emit: &mut Emit<'_>) {
         let pipe = self.board.pipe();
         let reordering = self.reordering();
@@ -198,7 +198,8 @@ impl Sender {
         self.board.lost() > 0 || self.loss.counts_as_loss(&self.board)
     }
 
-    /// `echoed`: congestion was echoed, too. A window that is being reduced for it is not reduced once more.
+    /// Enters recovery; `echoed`: congestion was echoed too. A window that is already being reduced for it is not
+    /// reduced again.
     fn enter_recovery(&mut self, echoed: bool) {
         self.undo.begin(self.stream.una(), self.board.retransmitted());
         if self.episode.is_reducing() {
@@ -215,7 +216,8 @@ impl Sender {
         self.counts.recoveries += 1;
     }
 
-    /// A retransmission timeout: everything is lost that RACK does not know to be too young for it.
+    /// Handles a retransmission timeout: marks everything as lost except the segments that are too young according to
+    /// RACK.
     pub(super) fn enter_loss(&mut self, now: Time) {
         let new = !self.episode.is_repairing();
         if !self.agreed.sack {
@@ -311,13 +313,13 @@ impl Sender {
         self.counts.undone += 1;
     }
 
-    /// Without SACK a phase is not over with the last byte that was out when it began, but with the next (RFC 6582:
-    /// lest old duplicates begin another recovery).
+    /// Returns whether the phase waits for a byte beyond the data at its start: without SACK, old duplicates could
+    /// otherwise begin another recovery (RFC 6582).
     fn is_waiting_for_more(&self) -> bool {
         self.stream.una() == self.episode.high() && !self.agreed.sack
     }
 
-    /// All data outstanding at the start of the phase is acknowledged. Returns true if the phase continues.
+    /// Leaves recovery when all data outstanding at its start is acknowledged. Returns true if the phase continues.
     fn leave_recovery(&mut self, echo: Option<Time>) -> bool {
         if self.undo.is_due(echo) {
             self.undo_reduction();
@@ -335,7 +337,7 @@ impl Sender {
         false
     }
 
-    /// At a partial acknowledgement; true: it was a delay, but retransmissions are out still.
+    /// Handles a partial acknowledgement. Returns true if it was only a delay, but retransmissions are still in flight.
     fn undo_partially(&mut self, prior_una: u64, echo: Option<Time>) -> bool {
         if !self.undo.is_possible() || !self.undo.was_delayed(echo) {
             return false;
@@ -360,7 +362,7 @@ impl Sender {
         due
     }
 
-    /// The timeout was spurious; `open`: nothing else is wrong.
+    /// Undoes a spurious timeout; `open`: nothing else is wrong.
     fn undo_loss(&mut self, open: bool) {
         self.board.unmark_lost();
         self.undo_reduction();
@@ -370,8 +372,8 @@ impl Sender {
         }
     }
 
-    /// The data replaced by the tail loss probe was lost, if its acknowledgement shows it: the window is reduced, and
-    /// nothing needs repair.
+    /// Handles the acknowledgement of a tail loss probe. If the data replaced by the probe was lost, the window is
+    /// reduced; nothing needs repair.
     pub(super) fn judge_probe(&mut self, ack: u64, news: &News) {
         if self.probe.judge(ack, news) == Verdict::Repaired {
             self.undo.save_cwnd(self.congestion.cwnd());

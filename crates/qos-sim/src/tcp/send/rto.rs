@@ -54,7 +54,8 @@ impl RttEstimator {
         }
     }
 
-    /// After a handshake that measured `rtt` (nothing if the SYN was sent again without timestamps).
+    /// Returns the estimator after a handshake that measured `rtt` (`None` if the SYN was retransmitted without
+    /// timestamps).
     pub fn after_handshake(settings: &Settings, now: Time, rtt: Option<Duration>, next: u64) -> RttEstimator {
         let mut estimator = RttEstimator::new(settings);
         match rtt {

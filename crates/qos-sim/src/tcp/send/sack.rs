@@ -56,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// A duplicate of something SACKed that is not acknowledged yet.
+    /// Handles a duplicate of SACKed data that is not acknowledged yet.
     fn take_duplicate_in_flight(&mut self, block: SackBlock, news: &mut News) {
         for id in self.board.ending_after(block.start.max(self.stream.una()))..self.board.ids().end {
             let sent = *self.board.get(id);
@@ -122,7 +122,7 @@ impl Sender {
         }
     }
 
-    /// Data at `low` was delivered after the data that follows it.
+    /// Records that data at `low` was delivered after the data that follows it.
     pub(super) fn note_reordering(&mut self, low: u64) {
         let highest = self.board.highest_sacked().unwrap_or(self.stream.una());
         if low < highest {

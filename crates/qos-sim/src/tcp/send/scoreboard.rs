@@ -98,12 +98,14 @@ impl Scoreboard {
         self.segments.len() as u32
     }
 
-    /// RFC 6675's pipe, in segments: in flight, less those that have left the network, plus retransmissions.
+    /// Returns RFC 6675's pipe, in segments: those in flight, minus those that have left the network, plus
+    /// retransmissions.
     pub fn pipe(&self) -> u32 {
         self.out() + self.retransmitted - (self.sacked + self.lost)
     }
 
-    /// SACKed segments; without SACK, duplicate acknowledgements, each of which stands for a segment received.
+    /// Returns the SACKed segments; without SACK, the duplicate acknowledgements, each of which stands for a received
+    /// segment.
     pub fn sacked(&self) -> u32 {
         self.sacked
     }
@@ -128,7 +130,7 @@ impl Scoreboard {
         self.delivered
     }
 
-    /// This many more were delivered, without a SACK.
+    /// Records further delivered segments, without a SACK.
     pub fn note_delivered(&mut self, segments: u64) {
         self.delivered += segments;
     }
@@ -258,7 +260,7 @@ impl Scoreboard {
         self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));
     }
 
-    /// A duplicate report of the segment: its retransmission is not in flight any more.
+    /// Handles a duplicate report of the segment: its retransmission is no longer in flight.
     pub fn clear_retransmission(&mut self, id: u64) {
         let segment = self.at(id);
         if segment.is(RETRANSMITTED) {
@@ -360,12 +362,12 @@ impl Scoreboard {
         Some(head)
     }
 
-    /// Without SACK: no duplicate acknowledgement counts any more.
+    /// Forgets the duplicate acknowledgements, without SACK.
     pub fn forget_duplicates(&mut self) {
         self.sacked = 0;
     }
 
-    /// A duplicate acknowledgement without SACK stands for a segment that was received.
+    /// Counts a duplicate acknowledgement without SACK, which stands for a received segment.
     pub fn count_duplicate(&mut self) {
         let before = self.sacked;
         self.sacked += 1;
@@ -373,22 +375,21 @@ impl Scoreboard {
         self.delivered += u64::from(self.sacked.saturating_sub(before));
     }
 
-    /// At least one segment is missing, and lost ones were not received: there cannot be more duplicates than the
-    /// others.
+    /// Limits the duplicates: at least one segment is missing, and lost ones were not received.
     fn limit_duplicates(&mut self) {
         let out = self.out();
         let missing = self.lost.max(1).min(out);
         self.sacked = self.sacked.min(out - missing);
     }
 
-    /// `acked` segments were acknowledged without SACK: one filled the hole, the others were counted as duplicates.
+    /// Handles `acked` segments acknowledged without SACK: one filled the hole, the others were counted as duplicates.
     pub fn acknowledge_duplicates(&mut self, acked: u32) {
         self.delivered += u64::from(acked.saturating_sub(self.sacked).max(1));
         self.sacked = self.sacked.saturating_sub(acked - 1);
         self.limit_duplicates();
     }
 
-    /// Without SACK: marks the head as lost, unless it is.
+    /// Marks the head as lost, without SACK, unless it is marked already.
     pub fn mark_head_lost(&mut self) {
         if let Some(head) = self.head().filter(|head| !self.get(*head).is(LOST)) {
             self.mark_lost(head);

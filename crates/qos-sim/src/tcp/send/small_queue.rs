@@ -53,7 +53,7 @@ impl SmallQueue {
         self.untold += 1;
     }
 
-    /// The earliest segment of which it was not known leaves at `at`.
+    /// Records that the earliest unreported segment leaves at `at`.
     pub fn leaves(&mut self, at: Time) {
         if self.untold > 0 {
             self.untold -= 1;

@@ -63,7 +63,7 @@ impl Outgoing {
         self.next
     }
 
-    /// The application has so many more bytes.
+    /// Offers further bytes of the application.
     pub fn offer(&mut self, bytes: u64) {
         assert!(!self.closing(), "offered {bytes} bytes after close");
         self.offered = self.offered.saturating_add(bytes).min(ENDLESS);

@@ -40,7 +40,7 @@ impl TailProbe {
         self.probe.is_some()
     }
 
-    /// A probe was sent; `high` is the next byte at that time.
+    /// Records a probe; `high` is the next byte at that time.
     pub fn sent(&mut self, high: u64, retransmission: bool) {
         self.probe = Some(Probe { high, retransmission });
     }

@@ -61,7 +61,7 @@ impl Timers {
         self.timeouts_in_row += 1;
     }
 
-    /// A segment was acknowledged, or a timeout was undone.
+    /// Restarts the timers after a segment was acknowledged or a timeout undone.
     pub fn progress(&mut self) {
         self.timeouts_in_row = 0;
     }

@@ -218,7 +218,7 @@ impl Sender {
         self.timers.set(Timer::WindowProbe, emit.now(), self.rtt.timeout());
     }
 
-    /// The time of [`Sender::deadline`] has come.
+    /// Handles the deadline of [`Sender::deadline`].
     pub fn on_deadline(&mut self, emit: &mut Emit<'_>) {
         match self.timers.due(emit.now()) {
             Some(Timer::Retransmit) => self.time_out(emit),

@@ -19,46 +19,46 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// A reduction begins at byte `una`, with `retransmitted` segments in flight again.
+    /// Records a reduction that begins at byte `una`, with `retransmitted` retransmissions in flight.
     pub fn begin(&mut self, una: u64, retransmitted: u32) {
         self.from = Some(una);
         self.left = (retransmitted > 0).then_some(retransmitted);
     }
 
-    /// Window and threshold to restore.
+    /// Saves the window and the threshold to restore.
     pub fn save(&mut self, cwnd: u32, threshold: u32) {
         self.prior_cwnd = cwnd;
         self.prior_threshold = threshold;
     }
 
-    /// The window is reduced once more; the threshold stays the one to be restored.
+    /// Saves the window for a second reduction; the threshold to restore stays.
     pub fn save_cwnd(&mut self, cwnd: u32) {
         self.prior_cwnd = cwnd;
     }
 
-    /// The window is not restored: congestion was echoed.
+    /// Gives up restoring the window, because congestion was echoed.
     pub fn forgo_window(&mut self) {
         (self.prior_cwnd, self.prior_threshold) = (0, 0);
     }
 
-    /// There is nothing to undo.
+    /// Discards the state to restore.
     pub fn cancel(&mut self) {
         self.forgo_window();
         self.from = None;
     }
 
-    /// A segment that was lost, as it seems, leaves again.
+    /// Records a retransmission of a segment that seems lost.
     pub fn retransmitted(&mut self, now: Time) {
         self.first_retransmission.get_or_insert(now);
         self.left = Some(self.left.unwrap_or(0) + 1);
     }
 
-    /// No retransmission is out any more.
+    /// Records that no retransmission is in flight any more.
     pub fn forget_retransmission(&mut self) {
         self.first_retransmission = None;
     }
 
-    /// Duplicates of `segments` segments, the last of which ends at `end`, were reported.
+    /// Records reported duplicates of `segments` segments, the last of which ends at `end`.
     pub fn duplicated(&mut self, end: u64, segments: u32) {
         if let (Some(from), Some(left)) = (self.from, self.left) {
             if end > from {
@@ -67,22 +67,22 @@ impl Undo {
         }
     }
 
-    /// A reduction may turn out to have been wrong.
+    /// Returns whether a reduction may turn out to have been wrong.
     pub fn is_possible(&self) -> bool {
         self.from.is_some()
     }
 
-    /// A duplicate was reported for every retransmission.
+    /// Returns whether a duplicate was reported for every retransmission.
     pub fn all_duplicated(&self) -> bool {
         self.from.is_some() && self.left == Some(0)
     }
 
-    /// The acknowledgement echoes something sent before the first retransmission.
+    /// Returns whether the acknowledgement echoes a time stamp from before the first retransmission.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         matches!((self.first_retransmission, echo), (Some(first), Some(echo)) if echo < first)
     }
 
-    /// The reduction was wrong: no retransmitted data had been lost.
+    /// Returns whether the reduction was wrong: no retransmitted data had been lost.
     pub fn is_due(&self, echo: Option<Time>) -> bool {
         self.from.is_some() && (self.left == Some(0) || self.was_delayed(echo))
     }

@@ -43,8 +43,8 @@ impl Usage {
         self.last_sent = now;
     }
 
-    /// After an idle time longer than the timeout the window halves for each further timeout, not below the restart
-    /// window (RFC 2861, RFC 5681 section 4.1).
+    /// Halves the window for each timeout after the first in an idle time, not below the restart window (RFC 2861, RFC
+    /// 5681 section 4.1).
     pub fn restart(&mut self, now: Time, timeout: Duration, congestion: &mut Congestion, is_reducing: bool) {
         let Some(restart_window) = self.restart_window else { return };
         let idle = now.since(self.last_sent);
