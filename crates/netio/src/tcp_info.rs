@@ -58,7 +58,7 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Returns the limits the data in the kernel that a connection has not sent yet: a socket with more is not writable.
+/// Limits the unsent data of a connection in the kernel: a socket with more is not writable.
 ///
 /// # Errors
 /// The socket is not a TCP socket.

@@ -51,7 +51,7 @@ pub struct Engine<P> {
     names: BTreeMap<String, PortId>,
     ports: Vec<NamedPort<P>>,
     shared: Shared<P>,
-    /// Numbers of the access lists; a list keeps its number as long as it is configured.
+    /// Numbers of the access lists; a list has the same number as long as it is configured.
     access_list_numbers: BTreeMap<String, usize>,
     config: Option<RouterConfig>,
     resolved: Resolved,
@@ -105,7 +105,7 @@ impl<P> Engine<P> {
         self.names.iter().map(|(name, id)| (*id, name.as_str()))
     }
 
-    /// Returns the port of that IOS name.
+    /// Returns the port with an IOS name.
     pub fn port(&self, name: &str) -> Option<PortId> {
         self.names.get(name).copied()
     }
@@ -118,12 +118,11 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].config.link.framing
     }
 
-    /// Puts a complete configuration in force, all of it or nothing.
+    /// Activates a complete configuration, or changes nothing.
     ///
-    /// An attached policy-map whose classes and values did not change keeps its queues, token buckets and counters.
-    /// Another one starts at zero; packets that wait are classified again by it, and count as offered to it. A changed
-    /// access list restarts its hit counter, but policies that use it go on. An interface that is shut down drops what
-    /// waits.
+    /// An attached policy-map with unchanged classes and values keeps its queues, token buckets and counters. A changed
+    /// one starts at zero; waiting packets are classified again by it, and count as offered to it. A changed access
+    /// list restarts its hit counter, but policies that use it go on. An interface that is shut down drops what waits.
     ///
     /// # Errors
     /// The path and reason of the first thing that cannot be used; then nothing has changed.
@@ -167,19 +166,19 @@ impl<P> Engine<P> {
         Ok(())
     }
 
-    /// Notes when a port's way in next has something to do.
+    /// Stores the time at which a port's input next has work to do.
     fn note_in(&mut self, index: usize) {
         self.in_due.set(index, due_key(self.ports[index].in_due()));
     }
 
-    /// Notes when a port's way out next has something to do.
+    /// Stores the time at which a port's output next has work to do.
     #[inline]
     fn note_out(&mut self, index: usize) {
         let due = self.ports[index].out_due(index, &mut self.shared.pools);
         self.out_due.set(index, due_key(due));
     }
 
-    /// Numbers for the access lists of a configuration: those that are in force keep theirs.
+    /// numbers for the access lists of a configuration: active lists keep theirs.
     fn numbered(&self, config: &RouterConfig) -> BTreeMap<String, usize> {
         let mut numbers: BTreeMap<String, usize> = config
             .access_lists
@@ -229,7 +228,7 @@ impl<P> Engine<P> {
         self.out_due.set(index, due_key(port.out_due(index, &mut self.shared.pools)));
     }
 
-    /// Lets the ports of a switch's ASIC give back the cells that are due by `now`.
+    /// Lets the ports of a switch's ASIC return the cells that are due by `now`.
     fn settle_memory(&mut self, asic: usize, now: Time) {
         while let Some(other) = self.shared.pools[asic].release_due(now) {
             self.ports[other].settle(now, &mut self.shared.pools);
@@ -237,8 +236,8 @@ impl<P> Engine<P> {
         }
     }
 
-    /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across
-    /// ports.
+    /// Appends the frames to `into` that have left by `now` or were dropped: in order of time within a port and side,
+    /// not across ports.
     pub fn poll(&mut self, now: Time, into: &mut Vec<Output<P>>) {
         if !self.shared.outputs.0.is_empty() {
             into.append(&mut self.shared.outputs.0);
@@ -307,8 +306,8 @@ impl<P> Engine<P> {
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
     }
 
-    /// Returns the part of [`next_deadline`](Engine::next_deadline) that concerns the way out: when a frame that the
-    /// engine holds for a link may next leave, as far as is known.
+    /// Returns the output part of [`next_deadline`](Engine::next_deadline): the time at which a frame that the engine
+    /// holds for a link may next leave, as far as is known.
     pub fn next_departure(&self) -> Option<Time> {
         let next = self.out_due.least_key();
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
@@ -317,7 +316,7 @@ impl<P> Engine<P> {
     /// Returns the counters as of `now`, of all interfaces or of `interface` only. Packets that leave by `now` are
     /// saved for the next poll.
     ///
-    /// Of the packets that wait first in conversations identification and time to live are reported as 0; see
+    /// Identification and time to live of the first packet in each conversation are reported as 0; see
     /// [`counters_with`](Engine::counters_with).
     pub fn counters(&mut self, now: Time, interface: Option<PortId>) -> Counters {
         self.counters_with(now, interface, &|_| HeaderRest::default())
@@ -345,9 +344,9 @@ impl<P> Engine<P> {
         }
     }
 
-    /// Returns a router's port takes a packet in as if its last bit had come from the link at `now`: filters, marks and
-    /// polices it, and counts that in its policies and access lists, not in its link. Why it may not pass. For those
-    /// who ask about one packet; others [`receive`](Engine::receive) it. A switch's port only lets it pass.
+    /// Admits a packet to a router's port as if its last bit had arrived from the link at `now`: filters, marks and
+    /// polices it, and counts it in policies and access lists, but not on the link. Returns the drop reason, if any.
+    /// For questions about one packet; otherwise use [`receive`](Engine::receive). A switch's port passes every packet.
     ///
     /// # Panics
     /// If there is no such port.
@@ -355,8 +354,8 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].admit(now, descriptor, &mut self.shared.lists)
     }
 
-    /// Settles the output of a router's port up to `now`, as the arrival of a packet there does. Its queues are then
-    /// those that a packet finds at that time.
+    /// Settles the output of a router's port up to `now`, as the arrival of a packet there does. Its queues are then in
+    /// the state that a packet finds at that time.
     ///
     /// # Panics
     /// If there is no such port.
@@ -375,8 +374,8 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].buckets(now, side)
     }
 
-    /// Returns the time that a frame takes from its last bit on the wire of a port to its departure on [`Side::Wire`];
-    /// `None` where it varies.
+    /// Returns the time of a frame from its last bit on the wire of a port to its departure on [`Side::Wire`]; `None`
+    /// if it varies.
     ///
     /// # Panics
     /// If there is no such port.
@@ -403,7 +402,7 @@ impl<P> Engine<P> {
         self.resolved.clone()
     }
 
-    /// Returns the fate of the frames of one direction of a port ([`Side::Inside`]: those given to `receive`).
+    /// Returns outcomes of the frames of one direction of a port ([`Side::Inside`]: those given to `receive`).
     /// [`Engine::clear`] does not change these counters.
     ///
     /// # Panics
@@ -413,7 +412,7 @@ impl<P> Engine<P> {
     }
 
     /// Checks that every packet and byte is accounted for: offered = sent + dropped + queued, by port and by class.
-    /// Costs time proportional to the packets queued; for tests and for those who doubt.
+    /// Costs time proportional to the packets queued; meant for tests.
     ///
     /// # Errors
     /// Inconsistencies of the counters.

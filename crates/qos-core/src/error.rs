@@ -1,4 +1,4 @@
-//! The error of a configuration that cannot be used.
+//! Error of an invalid configuration.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct ConfigError {
     /// Kind of error.
     pub kind: ConfigErrorKind,
-    /// Position in the configuration, e.g. `policy_maps.Police.classes[0].police.bc`; empty for the whole.
+    /// Path of the position in the configuration, e.g. `policy_maps.Police.classes[0].police.bc`; empty for the whole.
     pub path: String,
     /// Message with the found and expected value and the remedy.
     pub message: String,
@@ -17,42 +17,42 @@ pub struct ConfigError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigErrorKind {
-    /// The text is not of the configuration's shape: no JSON, an unknown key, a value of another type.
+    /// The text does not have the form of a configuration: invalid JSON, an unknown key, or a value of another type.
     Shape,
     /// A number is out of its range.
     OutOfRange,
     /// A name refers to nothing.
     Unknown,
-    /// More is asked for than there is or can be.
+    /// The requested amount exceeds the available or possible one.
     TooMuch,
-    /// A value, or a combination of them, that is not possible here.
+    /// A value or a combination of values is not possible.
     Impossible,
 }
 
 impl ConfigError {
-    /// Returns the value at `path` is impossible.
+    /// Returns an error for an impossible value at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError { kind: ConfigErrorKind::Impossible, path: path.into(), message: message.into() }
     }
 
-    /// Returns the same of another kind.
+    /// Returns an error of any kind.
     #[must_use]
     pub fn of_kind(self, kind: ConfigErrorKind) -> ConfigError {
         ConfigError { kind, ..self }
     }
 
-    /// Returns a text that is not of the configuration's shape.
+    /// Returns an error for a text that does not have the form of a configuration.
     #[cfg(feature = "serde")]
     pub(crate) fn shape(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::Shape)
     }
 
-    /// Returns a number that is out of its range.
+    /// Returns an error for a number that is out of range.
     pub(crate) fn out_of_range(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::OutOfRange)
     }
 
-    /// Returns a name that refers to nothing.
+    /// Returns an error for a name that refers to nothing.
     pub(crate) fn unknown(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::Unknown)
     }
@@ -62,7 +62,7 @@ impl ConfigError {
         ConfigError::new(path, message).of_kind(ConfigErrorKind::TooMuch)
     }
 
-    /// Returns the same error of a part of the configuration that is at `path`.
+    /// Returns the error with its path below `path`.
     pub(crate) fn under(&self, path: &str) -> ConfigError {
         ConfigError { path: format!("{path}.{}", self.path), ..self.clone() }
     }

@@ -1,7 +1,7 @@
 //! The queueing engine of a router, as a pure function of its inputs.
 //!
-//! [`Engine`] takes frames with their arrival times and gives them back with their departure times. It reads no clock,
-//! does no IO, starts no thread and draws no randomness from outside: the caller brings time, bytes and seeds. The same
+//! [`Engine`] accepts frames with their arrival times and returns them with their departure times. It reads no clock,
+//! does no IO, starts no thread and uses no external randomness: the caller brings time, bytes and seeds. The same
 //! calls give the same packets.
 //!
 //! A port follows the hardware it stands for. From the wire: link arrival → input policy (classify, mark, police) →

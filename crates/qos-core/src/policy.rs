@@ -1,4 +1,4 @@
-//! An attached policy-map at work: classify, mark, police, and count.
+//! The running state of an attached policy-map: classifies, marks, polices, and counts.
 
 use crate::classify::access_list::AccessList;
 use crate::classify::classifier::ClassIndex;
@@ -31,7 +31,7 @@ fn colour(stream: &mut LoadAverage, now: Time, load_interval_s: u32) -> ColourCo
     ColourCounters { packets: stream.count.packets, bytes: stream.count.bytes, rate_bps }
 }
 
-/// Returns whether the packets that match each statement of a class differ from those that match the class.
+/// Returns whether packets are counted separately for each statement of a class.
 fn distinguishes_colours(matcher: &Matcher) -> bool {
     matcher.combine == MatchMode::Any && matcher.criteria.len() != 1
 }
@@ -45,10 +45,10 @@ struct ClassState {
     priority_of: Option<usize>,
     /// The node of the queue that its packets join.
     leaf: usize,
-    /// The class neither marks nor polices, and has no child.
+    /// Whether the class neither marks nor polices, and has no child.
     plain: bool,
     offered: LoadAverage,
-    /// By statement, where [`distinguishes_colours`] says so: else each has what the class has.
+    /// By statement, if they are counted separately; otherwise each has the values of the class.
     criteria: Vec<LoadAverage>,
     /// Packets that left the class: passed on, or taken from its queue.
     sent: Count,
@@ -56,7 +56,7 @@ struct ClassState {
     queued: Count,
     /// Number of waiting packets when the counters were cleared.
     carried: Count,
-    /// Packets that could not go straight to the transmit ring.
+    /// Packets that could not go directly to the transmit ring.
     congested: Count,
     drops: ClassDrops,
     dropped: LoadAverage,
@@ -94,7 +94,7 @@ impl ClassState {
         }
     }
 
-    /// Marks a packet as the class does. Apart from the rest, since most classes that police do not mark.
+    /// Marks a packet for the class. A separate function, because most classes that police do not mark.
     #[inline(never)]
     fn mark(&mut self, plan: &ClassPlan, descriptor: &mut Descriptor) {
         // A value from another field is the packet's value on arrival at the class.
@@ -117,11 +117,11 @@ pub(crate) struct Verdict {
     pub class: usize,
     /// The queue to join.
     pub leaf: usize,
-    /// True if the packet may pass.
+    /// Whether the packet may pass.
     pub pass: bool,
 }
 
-/// An attached policy-map at work.
+/// The running state of an attached policy-map.
 #[derive(Debug)]
 pub(crate) struct Policy {
     plan: PolicyPlan,
@@ -165,8 +165,8 @@ impl Policy {
         }
     }
 
-    /// Rebuilds the indexes of classes. Without them every class is asked; wherever an access list has changed they
-    /// must be made again before the next packet.
+    /// Rebuilds the indexes of classes. Without them every class is tested; after a change of an access list they must
+    /// be rebuilt before the next packet.
     pub fn index(&mut self, lists: &[AccessList]) {
         let plan = &self.plan;
         let levels = plan.classes.iter().map(|class| class.child.as_ref()).chain([Some(&plan.top)]);
@@ -184,8 +184,8 @@ impl Policy {
         self.load_interval_s = load_interval_s;
     }
 
-    /// Classifies, marks and polices a packet that arrives at `now`, and counts it. One that may not pass is counted as
-    /// dropped; one that may is on the caller to count by `queued`, `dropped` or `sent`.
+    /// Classifies, marks and polices a packet that arrives at `now`, and counts it. A packet that may not pass is
+    /// counted as dropped; the caller counts the others by `queued`, `dropped` or `sent`.
     #[inline]
     pub fn apply(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
         let verdict = self.enter(now, descriptor, lists, None, true);
@@ -229,7 +229,7 @@ impl Policy {
         self.act(now, descriptor, lists, (class, above.map(|(_, came)| came)), act)
     }
 
-    /// Marks and polices a packet of a class, unless the policy is to `act` no more, and has the class's child do so.
+    /// Marks and polices a packet of a class and in the class's child, unless `act` is false.
     fn act(
         &mut self,
         now: Time,
@@ -256,7 +256,7 @@ impl Policy {
         verdict
     }
 
-    /// Returns the first class that matches, and the statement that did.
+    /// Returns the first class that matches, and the matching statement.
     fn classify(&self, descriptor: &Descriptor, lists: &mut [AccessList], parent: Option<usize>) -> (usize, usize) {
         let child = parent.and_then(|parent| {
             Some((self.plan.classes[parent].child.as_ref()?, self.children.get(parent).and_then(Option::as_ref)))
@@ -297,7 +297,7 @@ impl Policy {
         self.within_rate(now, class, bytes)
     }
 
-    /// Meters a packet by the conditional policer of its priority class, if it has one: whether it conforms.
+    /// Meters a packet by the conditional policer of its priority class, if any. Returns whether it conforms.
     #[inline]
     pub fn within_rate(&mut self, now: Time, class: usize, bytes: u32) -> bool {
         let Some(class) = self.states[class].priority_of else { return true };
@@ -320,7 +320,7 @@ impl Policy {
         (0..self.states.len()).map(of_class).collect()
     }
 
-    /// Returns the class and those around it.
+    /// Returns the class and those that contain it.
     fn line(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(class), |class| self.plan.classes[*class].parent)
     }

@@ -1,4 +1,4 @@
-//! The ports: a router's or a Catalyst's, behind one face.
+//! Ports of routers and Catalysts, with a common interface.
 
 use crate::catalyst::buffer_pool::BufferPool;
 use crate::catalyst::port::CatalystPort;
@@ -55,7 +55,7 @@ macro_rules! each {
 }
 
 impl<P> Port<P> {
-    /// Returns the port of a plan at the end of a link.
+    /// Returns the port with a plan at the end of a link.
     fn new(link: (Inbound<P>, Outbound<P>), plan: &PortPlan, seed: u64, now: Time) -> Port<P> {
         match &plan.kind {
             KindPlan::Router(router) => Port::Router(Box::new(RouterPort::new(link, (plan, router), seed, now))),
@@ -72,9 +72,9 @@ impl<P> NamedPort<P> {
         NamedPort { name: name.to_owned(), config: config.clone(), plan, seed, port }
     }
 
-    /// Returns the port with another plan. Before its first configuration a port is a router's; a switch's then
-    /// restarts at the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan
-    /// if it is given a router's: [`crate::Engine::configure`] refuses such a configuration.
+    /// Returns the port with another plan. Before its first configuration a port is a router's; a switch's port then
+    /// replaces it at the end of the same link, and waiting packets are dropped. A switch's port keeps its plan if it
+    /// is given a router's: [`crate::Engine::configure`] refuses such a configuration.
     pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
         if self.plan == plan {
             return self;
@@ -137,7 +137,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// Gives back the cells of a Catalyst's memory that are due by `now`.
+    /// Returns the cells of a Catalyst's memory that are due by `now`.
     pub fn settle(&mut self, now: Time, pools: &mut [BufferPool]) {
         match &mut self.port {
             Port::Router(_) => {}
@@ -148,7 +148,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// Settles a router port's way out up to `now`, as the arrival of a packet does.
+    /// Settles the output of a router's port up to `now`, as the arrival of a packet does.
     pub fn settle_outbound(&mut self, now: Time, outputs: &mut Outputs<P>) {
         if let Port::Router(port) = &mut self.port {
             port.egress.settle(now, outputs);
@@ -172,7 +172,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// Returns the least time that the link takes to here, as far as this end does it.
+    /// Returns the minimum delay of the link to this end, as far as this end simulates it.
     pub fn least_delay(&self) -> Duration {
         each!(&self.port, port => port.ingress.inbound.least_delay())
     }
@@ -209,8 +209,8 @@ impl<P> NamedPort<P> {
         each!(&mut self.port, port => port.clear(now));
     }
 
-    /// Returns a router's port decides on a packet as if its last bit had come from the link at `now`: why it may not
-    /// pass.
+    /// Applies the input policy of a router's port to a packet as if its last bit had arrived from the link at `now`.
+    /// Returns the drop reason, if any.
     pub fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
         if !self.plan.enabled {
             return Some(DropReason::Disabled);

@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Sub};
 /// Nanoseconds in a second.
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A point in time: nanoseconds since an epoch that the caller chooses and keeps (the Unix epoch in `qos-router`).
+/// A point in time: nanoseconds since an epoch of the caller's choice (the Unix epoch in `qos-router`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -19,7 +19,7 @@ pub struct Duration(pub u64);
 pub struct Rate(pub u64);
 
 impl Time {
-    /// Returns the time since `earlier`, zero when `earlier` is in fact later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -48,7 +48,7 @@ impl Duration {
 impl Rate {
     /// Returns the time that `bytes` take at this rate, rounded up to a whole nanosecond.
     ///
-    /// A rate of zero takes for ever: the longest duration.
+    /// A rate of zero takes the longest duration.
     pub fn time_for_bytes(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration(u64::MAX);

@@ -1,7 +1,7 @@
-//! The least of a fixed number of keys, kept in a tree of winners: a change costs the logarithm of their number, a look
-//! nothing.
+//! The minimum of a fixed number of keys, in a tree of winners: a change takes logarithmic time, reading the minimum
+//! constant time.
 
-/// A key, with a value that stands for not taking part.
+/// A key type with a value for indexes that do not take part.
 pub trait Key: Copy + Ord {
     /// The key of an index that does not take part: the greatest.
     const NONE: Self;
@@ -28,7 +28,7 @@ pub struct WinnerTree<K = u64> {
     /// A binary tree with its root at 1: at the leaves, which are its second half, the keys, and at each inner node the
     /// least of those beneath it.
     nodes: Vec<Entry<K>>,
-    /// The one at the root. A copy: it is asked for several times a packet.
+    /// Copy of the entry at the root, which is read several times per packet.
     root: Entry<K>,
 }
 
@@ -60,7 +60,7 @@ impl<K: Key> WinnerTree<K> {
         }
     }
 
-    /// Plays the matches again from a leaf to the root.
+    /// Recalculates the winners from a leaf to the root.
     fn replay(&mut self, mut node: usize, mut winner: Entry<K>) {
         self.nodes[node] = winner;
         while node > 1 {
@@ -86,7 +86,7 @@ impl<K: Key> WinnerTree<K> {
         self.root.key
     }
 
-    /// Returns the index of the least key, if any takes part.
+    /// Returns the index of the minimum key, if any takes part.
     #[inline]
     pub fn least(&self) -> Option<usize> {
         let Entry { key, index } = self.root;

@@ -1,4 +1,4 @@
-//! A capture, of whichever form.
+//! A capture in either file format.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ use crate::record::Record;
 pub struct Capture<'a> {
     input: Input<'a>,
     form: Form,
-    /// Bytes of the block that was given last, and which are not passed yet.
+    /// Bytes of the last returned block, which is not consumed yet.
     given: usize,
 }
 
@@ -28,11 +28,11 @@ enum Form {
 pub struct Packet<'a> {
     /// Nanoseconds since 1970.
     pub time_ns: i64,
-    /// Bytes of the frame on the wire, without the FCS, however few were kept.
+    /// Bytes of the frame on the wire, without the FCS, even if fewer were captured.
     pub length: u32,
     /// Link type of the frame.
     pub link: Link,
-    /// The interface that it was captured on, counted through all sections of the file.
+    /// The interface of the capture, numbered across all sections of the file.
     pub interface: u32,
     /// Captured bytes.
     pub frame: &'a [u8],
@@ -62,7 +62,7 @@ impl<'a> Capture<'a> {
         Ok(Capture { input, form, given: 0 })
     }
 
-    /// Returns the names of the interfaces that the file describes; empty if it names none.
+    /// Returns the names of the interfaces in the file; empty if it names none.
     pub fn interfaces(&self) -> &[String] {
         match &self.form {
             Form::Pcap(_) => &[],

@@ -1,8 +1,8 @@
-//! Packets as columns, and how these are written for a program that reads them as arrays.
+//! Packets as columns, and their output format for a program that reads them as arrays.
 //!
 //! A stream is a line of JSON with the columns' names and types (as NumPy writes them), then pieces, each a line with
-//! its number of rows and the columns one behind the other, little-endian; at last a line with the number of packets
-//! and what was wrong with the file, null where nothing was.
+//! its number of rows and the columns one after another, little-endian; at last a line with the number of packets and
+//! what was wrong with the file, null where nothing was.
 
 use std::io::{self, Write};
 

@@ -1,15 +1,15 @@
-//! The bytes of a capture, plain or compressed, a window at a time.
+//! The bytes of a capture, plain or compressed, in a moving window.
 
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
-/// Bytes that are asked of the source at a time, at least.
+/// Minimum number of bytes per read from the source.
 const PIECE: usize = 1 << 20;
 /// First bytes of a file written by gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Bytes of a source, of which as many can be looked at as are asked for.
+/// Bytes of a source, with access to any number of bytes ahead.
 pub struct Input<'a> {
     source: Box<dyn Read + 'a>,
     buffer: Vec<u8>,
@@ -70,7 +70,7 @@ impl<'a> Input<'a> {
         &self.buffer[self.start..end]
     }
 
-    /// Goes on by so many bytes, which were looked at.
+    /// Consumes bytes that were peeked at.
     pub fn pass(&mut self, count: usize) {
         self.start += count;
         self.passed += count as u64;

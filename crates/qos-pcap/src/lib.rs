@@ -1,5 +1,5 @@
 //! Packet captures as columns: [`capture::Capture`] gives the packets of a file, one after the other,
-//! [`packet::describe`] says what of them the analysis asks for, [`columns::Columns`] collects that.
+//! [`packet::describe`] extracts the properties for the analysis,  [`columns::Columns`] collects that.
 //!
 //! Captures come from anywhere, so nothing about them is believed. Frame headers are read by `qos_core`.
 

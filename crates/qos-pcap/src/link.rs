@@ -1,4 +1,4 @@
-//! Headers in front of the network layer's packet, by link type (<https://www.tcpdump.org/linktypes.html>).
+//! Headers before the network layer's packet, by link type (<https://www.tcpdump.org/linktypes.html>).
 
 use qos_core::wire::bytes::u16_at;
 use qos_core::wire::ethernet::{ethertype, Layout};
@@ -22,9 +22,9 @@ pub enum Link {
     Ppp,
     /// Cisco's HDLC.
     Hdlc,
-    /// Nothing: IP begins at once.
+    /// No header: IP begins at once.
     Ip,
-    /// Linux' cooked captures, of the interface `any`, in their two versions.
+    /// Cooked captures of Linux, from the interface `any`, in both versions.
     Cooked,
     /// Version 2.
     Cooked2,
@@ -50,8 +50,7 @@ impl Link {
         }
     }
 
-    /// Returns the index of the interface that a cooked capture of all interfaces names in its frames; none in other
-    /// forms.
+    /// Returns the interface index in a frame of a cooked capture; `None` for other link types.
     pub(crate) fn interface(self, frame: &[u8]) -> Option<u32> {
         let index = frame.get(4..8)?.first_chunk().copied()?;
         (self == Link::Cooked2).then(|| u32::from_be_bytes(index))

@@ -14,7 +14,7 @@ use crate::link::Link;
 /// Offset in a TCP segment of the octet with the header length.
 const TCP_DATA_OFFSET: usize = 12;
 
-/// Known properties of a packet. Numbers are -1 if it has none.
+/// Properties of a packet. Missing numbers are -1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// IP version: 4 or 6.
@@ -27,9 +27,9 @@ pub struct Facts {
     pub ttl: i16,
     /// Identifier of the outermost VLAN tag.
     pub vlan: i16,
-    /// IP protocol, of IPv6 behind the extension headers.
+    /// IP protocol; with IPv6, that after the extension headers.
     pub protocol: i16,
-    /// Halves of the addresses, with the bits of unsigned numbers; the upper ones are 0 of IPv4.
+    /// Halves of the addresses, with the bits of unsigned numbers; the upper ones are 0 for IPv4.
     pub source_high: i64,
     /// See above.
     pub source: i64,
@@ -74,7 +74,8 @@ impl Facts {
     };
 }
 
-/// Describes a packet. `identity` is of so many `behind` the IP header; `room` is the caller's, to be used again.
+/// Describes a packet. Its identity covers `behind` bytes after the IP header; `room` is a reusable buffer of the
+/// caller.
 pub fn describe(Packet { link, frame, length, .. }: Packet<'_>, behind: usize, room: &mut Vec<u8>) -> Facts {
     let Some((ethertype, start)) = link.network(frame) else { return Facts::NOT_IP };
     // The capture may have saved any part of the packet.

@@ -1,4 +1,4 @@
-//! The older form of captures (draft-ietf-opsawg-pcap): a header, then packets.
+//! The older capture format (draft-ietf-opsawg-pcap): a header, then packets.
 
 use crate::input::Input;
 use crate::link::Link;
@@ -7,7 +7,7 @@ use crate::record::{nanoseconds, Order, Record, MOST};
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;
 
-/// A file of this form, behind its header.
+/// A file of this format, after its header.
 #[derive(Debug)]
 pub struct Pcap {
     order: Order,

@@ -1,4 +1,4 @@
-//! The newer form of captures (draft-ietf-opsawg-pcapng): blocks, of which some are packets.
+//! The newer capture format (draft-ietf-opsawg-pcapng): blocks, some of which are packets.
 
 use crate::input::Input;
 use crate::link::Link;
@@ -21,10 +21,10 @@ const OFFSET: u16 = 14;
 const MOST_DECIMALS: u8 = 18;
 const MOST_BITS: u8 = 61;
 
-/// An interface that a file describes.
+/// An interface in a file.
 #[derive(Debug)]
 struct Interface {
-    /// Or why its packets, if it has any, cannot be read.
+    /// Link type, or the reason why its packets cannot be read.
     link: Result<Link, String>,
     name: String,
     at: u64,
@@ -32,7 +32,7 @@ struct Interface {
     later_s: i64,
 }
 
-/// A file of this form.
+/// A file of this format.
 #[derive(Debug)]
 pub struct Pcapng {
     order: Order,
@@ -100,7 +100,7 @@ impl Pcapng {
         }
     }
 
-    /// Returns the packet of a block; none if its link type is unknown and its interface does not matter.
+    /// Returns the packet of a block; `None` if its link type is unknown and its interface is not selected.
     fn packet(&self, block: &[u8], kind: u32, at: u64) -> Result<Option<Record>, String> {
         let order = self.order;
         if block.len() < PACKET + TAIL {

@@ -1,22 +1,22 @@
-//! Common record of a packet in both kinds of files.
+//! Common record of a packet in both file formats.
 
 use crate::link::Link;
 
-/// The longest block or packet that is believed; Wireshark's bound too.
+/// Maximum length of a block or packet, as in Wireshark.
 pub const MOST: usize = 1 << 24;
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// A packet as the file has it.
+/// A packet in the form of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// Since 1970.
     pub time_ns: i64,
-    /// Bytes of the frame on the wire, however few were kept.
+    /// Bytes of the frame on the wire, even if fewer were captured.
     pub length: u32,
     /// Link type of the frame.
     pub link: Link,
-    /// The interface that it was captured on, counted through all sections of the file.
+    /// The interface of the capture, numbered across all sections of the file.
     pub interface: u32,
     /// Offset of the captured bytes in the block that the reader has seen.
     pub start: usize,
@@ -26,7 +26,7 @@ pub struct Record {
     pub block: usize,
 }
 
-/// Numbers in the byte order of a file.
+/// The byte order of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub big: bool,

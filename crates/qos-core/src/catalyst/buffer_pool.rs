@@ -6,7 +6,7 @@ use crate::plan::catalyst::QueueLimits;
 use crate::time::Time;
 use crate::winner_tree::WinnerTree;
 
-/// The cells that a queue holds.
+/// Cells held by a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueBuffers {
     /// Cells of the queue's reserved buffers.
@@ -24,9 +24,9 @@ impl QueueBuffers {
 /// The memory of one ASIC.
 #[derive(Debug)]
 pub(crate) struct BufferPool {
-    /// Reserved for the queues of all ports.
+    /// Cells reserved for the queues of all ports.
     reserved: u32,
-    /// QueueBuffers by queues, and what of that is common.
+    /// Cells held by queues, and the common cells among them.
     held: u32,
     held_common: u32,
     /// Time at which each port of the engine next returns cells.
@@ -41,7 +41,7 @@ impl BufferPool {
     /// Cells for queues.
     const CELLS: u32 = ASIC_CELLS - CPU_CELLS;
 
-    /// Makes the memory of each ASIC, which stays for ever, and reserves of it so many cells for queues.
+    /// Creates the memory of each ASIC, which stays, and reserves this many cells of it for queues.
     pub fn reserve(pools: &mut Vec<BufferPool>, cells: &[u32], ports: usize) {
         for (asic, cells) in cells.iter().enumerate() {
             if asic == pools.len() {
@@ -51,8 +51,8 @@ impl BufferPool {
         }
     }
 
-    /// Returns the number of cells that are not reserved. None when the reservations exceed the memory: then a reserved
-    /// cell may be missing too (inferred).
+    /// Returns the number of cells that are not reserved. Returns 0 if the reservations exceed the memory: then even a
+    /// reserved cell may be missing (inferred).
     fn common(&self) -> u32 {
         BufferPool::CELLS.saturating_sub(self.reserved)
     }
@@ -99,12 +99,12 @@ impl BufferPool {
         self.releases.set(port, release.map_or(WinnerTree::NONE, |time| time.0));
     }
 
-    /// Returns a port that gives cells back by `now`.
+    /// Returns a port that returns cells by `now`.
     pub fn release_due(&self, now: Time) -> Option<usize> {
         self.releases.least().filter(|_| self.releases.least_key() <= now.0)
     }
 
-    /// Returns all ASICs together.
+    /// Returns the counters of all ASICs together.
     pub fn counters(pools: &[BufferPool]) -> SwitchCounters {
         let sum = |cells: fn(&BufferPool) -> u32| pools.iter().map(cells).sum();
         SwitchCounters {
@@ -143,7 +143,7 @@ mod tests {
         QueueLimits { reserved, thresholds: [10_000; 3] }
     }
 
-    /// Takes cells for a queue, if there are so many.
+    /// Takes cells for a queue, if enough are free.
     fn take(pool: &mut BufferPool, held: &mut QueueBuffers, reserved: u32, cells: u32) -> Option<(u32, u32)> {
         let part = pool.offer(*held, &limits(reserved), cells)?;
         pool.take(held, part);

@@ -79,7 +79,7 @@ pub(crate) struct Egress<P> {
     /// Earliest start of the next frame: the line at its operational bandwidth.
     pace: Serialiser,
     passing: Option<Passing>,
-    /// The frame that starts next as things are.
+    /// The frame that starts next in the present state.
     upcoming: Option<Upcoming>,
     queue_drops: u64,
     counts: EgressCounts,
@@ -146,7 +146,7 @@ impl<P> Egress<P> {
         self.run(now, pool);
     }
 
-    /// Drops everything that waits.
+    /// Drops all waiting frames.
     fn purge(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
         for (queue, held) in self.queues.iter_mut().zip(&mut self.held) {
             for waiting in queue.drain(..) {
@@ -158,8 +158,8 @@ impl<P> Egress<P> {
         self.busy = 0;
     }
 
-    /// Returns a frame is to leave by this port: settles what comes before it. Where the memory lacks cells for it,
-    /// gives the moment up to which other ports should be settled first.
+    /// Settles everything before a frame that leaves by this port. If the memory lacks cells for it, returns the time
+    /// up to which other ports should be settled first.
     pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, pool: &mut BufferPool) -> Option<Time> {
         let (_, now) = self.outbound.arrive(arrival, descriptor.counted_len);
         self.run(now, pool);
@@ -209,7 +209,8 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Returns the label of a frame. One that the switch itself sends has none and counts by its code point (inferred).
+    /// Returns the label of a frame. A frame that the switch itself sends has none and counts by its code point
+    /// (inferred).
     fn label(&self, descriptor: &Descriptor) -> Label {
         descriptor.label.unwrap_or(Label { dscp: descriptor.dscp, ..Label::default() })
     }
@@ -223,7 +224,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Finds the frame that starts next. To be called when a queue has become busy, a frame has started or the
+    /// Finds the frame that starts next. Must be called when a queue has become busy, a frame has started or the
     /// configuration has changed.
     fn look_ahead(&mut self) {
         self.upcoming = self.next();
@@ -289,7 +290,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Returns the cells that are due by `now`; settles nothing else.
+    /// Returns to the memory the cells that are due by `now`; settles nothing else.
     pub fn settle(&mut self, now: Time, pool: &mut BufferPool) {
         while let Some(next) = self.upcoming.filter(|next| next.end <= now) {
             self.start_frame(next, pool);

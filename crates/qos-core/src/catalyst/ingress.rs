@@ -96,7 +96,7 @@ impl Default for IngressCounts {
     }
 }
 
-/// Sources of a frame's label: trust or input policy, policers, ingress queues.
+/// Determines a frame's label: trust or input policy, policers, ingress queues.
 #[derive(Debug)]
 pub(crate) struct Labeller {
     plan: IngressPlan,
@@ -206,7 +206,7 @@ impl IngressPlan {
         Label { dscp: self.cos_dscp[usize::from(cos)], cos: Some(cos), marked_down: None }
     }
 
-    /// Returns the label of a frame of which something is trusted. `cos` is the tag's class of service, or the port's.
+    /// Returns the label of a frame with a trusted field. `cos` is the class of service of the tag, or of the port.
     fn trusted(&self, trust: Trust, descriptor: &Descriptor, cos: u8) -> Label {
         match trust {
             Trust::Cos => self.by_cos(cos),

@@ -17,10 +17,10 @@ use crate::time::{Duration, Time};
 /// Virtual time of a byte at weight 1.
 const SCALE: u64 = 1 << 16;
 
-/// Virtual time is set back when it has come this far.
+/// Value at which virtual time is rebased.
 const REBASE: u64 = 1 << 62;
 
-/// The queues that have something to send: a bit each.
+/// Bit set of the queues that have frames to send.
 pub(crate) type Busy = u8;
 
 /// The scheduler of a port.
@@ -29,7 +29,7 @@ pub(crate) struct Srr {
     shape: [u32; QUEUES],
     share: [u32; QUEUES],
     priority: bool,
-    /// Waiting that a shaped queue is not made to pay for: the time of one longest frame.
+    /// Waiting time that counts for a shaped queue: at most that of one longest frame.
     slack: Duration,
     /// Time at which each shaped queue may send again.
     eligible: [Serialiser; QUEUES],
@@ -117,7 +117,7 @@ impl Srr {
     }
 
     /// Records that a frame of `line_len` bytes on the wire of `queue` starts at `now`; `busy` are the queues that
-    /// still have packets.
+    /// still have frames.
     pub fn served(&mut self, now: Time, queue: usize, line_len: u32, busy: Busy) {
         if self.is_shaped(queue) {
             self.eligible[queue].take(now - self.slack, line_len.saturating_mul(self.shape[queue]));
@@ -142,7 +142,7 @@ mod tests {
     use crate::config::catalyst_constants::THRESHOLDS;
     use crate::plan::catalyst::{QueueAt, QueueLimits};
 
-    /// A full frame on the wire.
+    /// Bytes of a full frame on the wire.
     const FULL: u32 = 1_538;
     const MILLI: u64 = 1_000_000;
 

@@ -7,7 +7,7 @@ use crate::config::classification::{AccessAction, AccessListEntry, PortMatch, Po
 use crate::frame::descriptor::{Descriptor, Network};
 use crate::wire::ip::protocol;
 
-/// An access list in force, with its hits.
+/// An active access list, with its hits.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessList {
     pub name: String,
@@ -17,7 +17,7 @@ pub(crate) struct AccessList {
     later_fragments: LaterFragments,
 }
 
-/// The addresses of each entry. All are of one family, which compiling has checked.
+/// The addresses of each entry. All are of one family, as checked by the compiler.
 #[derive(Clone, Debug)]
 enum Addresses {
     Ipv4(Vec<Ends<u32>>),
@@ -31,7 +31,7 @@ struct Ends<Bits> {
     destination: Wanted<Bits>,
 }
 
-/// An address of which the bits of the wildcard do not matter: they are set in both.
+/// An address and its wildcard: the ignored bits are set in both.
 #[derive(Clone, Copy, Debug)]
 struct Wanted<Bits> {
     bits: Bits,
@@ -78,7 +78,7 @@ fn bits(address: IpAddr) -> u128 {
 /// Decision of an entry with ports, ICMP types or `established` on a later fragment, which has none of these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaterFragments {
-    /// A router lets the network layer decide a permit; a deny does not apply.
+    /// On a router, the network layer decides a permit; a deny does not apply.
     ByNetworkLayer,
     /// A Catalyst 3750's hardware does not match it (software configuration guide, "Configuring QoS": fragments stay
     /// best effort).
@@ -107,8 +107,8 @@ impl AccessList {
         }
     }
 
-    /// Returns whether an interface that the list filters lets a packet pass; counts its hit. A list without entries
-    /// lets all pass (Cisco, "ip access-group": one that does not exist), and any list packets of the other family.
+    /// Returns whether an interface with this list passes a packet; counts its hit. A list without entries passes all
+    /// packets (Cisco, "ip access-group": a list that does not exist), and any list passes packets of the other family.
     pub fn is_permitted_by(&mut self, descriptor: &Descriptor) -> bool {
         let network = if self.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 };
         if self.entries.is_empty() || descriptor.network != network {
@@ -123,7 +123,7 @@ impl AccessList {
         }
     }
 
-    /// Returns whether its entries are about IPv6.
+    /// Returns whether the entries match IPv6.
     pub fn is_ipv6(&self) -> bool {
         matches!(self.addresses, Addresses::Ipv6(_))
     }

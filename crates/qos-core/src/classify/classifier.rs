@@ -1,5 +1,5 @@
-//! An index of the classes of a policy-map by one field of the packet, so that classifying does not cost a look at
-//! every class.
+//! An index of the classes of a policy-map by one field of the packet, so that classification does not test every
+//! class.
 //!
 //! If many classes ask for a value of the same field (a port, a code point, a group …), only those that ask for the
 //! packet's value or for none are tried, in their order. A class is left out only if trying it would change nothing: it
@@ -17,7 +17,7 @@ use crate::plan::classes::{Matcher, Statement, Test};
 /// Minimum number of classes for which an index is faster than a linear search.
 const LEAST_CLASSES: usize = 8;
 
-/// A class that asks for more values than this is tried for every packet.
+/// Maximum number of indexed values of a class; a class with more is tested for every packet.
 const MOST_VALUES: usize = 256;
 
 /// Maximum span of values in a table, from the least to the greatest.
@@ -69,13 +69,13 @@ impl Field {
         }
     }
 
-    /// Returns whether an access list may match a later fragment, which lacks the field, where it asks for a value.
+    /// Returns whether an access list that requires a value may match a later fragment, which lacks the field.
     fn is_missing_in_fragments(self) -> bool {
         matches!(self, Field::SourcePort | Field::DestinationPort)
     }
 }
 
-/// The values of a field without which a thing neither matches nor counts; none: any value will do.
+/// The values of a field required for a match or a hit; none: any value.
 type Values = Option<BTreeSet<u32>>;
 
 fn limited(values: BTreeSet<u32>) -> Values {
@@ -94,8 +94,8 @@ fn bits(set: u64) -> BTreeSet<u32> {
     (0..64).filter(|bit| (set >> bit) & 1 == 1).collect()
 }
 
-/// Returns an address as a value of its field: one of IPv6 folded to 32 bits, so that classes which ask for others may
-/// be tried in vain.
+/// Returns an address as a value of its field. An IPv6 address is folded to 32 bits, so classes with other addresses
+/// may be tested in vain.
 fn folded(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => u32::from(address),
@@ -160,7 +160,7 @@ fn statement_values(field: Field, statement: &Statement, lists: &[AccessList]) -
     }
 }
 
-/// Returns whether trying a statement may count hits.
+/// Returns whether testing a statement may count hits.
 fn counts(statement: &Statement) -> bool {
     match &statement.test {
         Test::AccessGroup(_) => true,
@@ -181,10 +181,10 @@ fn matcher_values(field: Field, matcher: &Matcher, lists: &[AccessList]) -> Valu
     }
 }
 
-/// The positions of classes, in order, by the value that they ask for.
+/// The positions of classes, in order, by their required value.
 #[derive(Debug)]
 enum ByValue {
-    /// Values that lie close together, from the least on: a look instead of a search.
+    /// Values that are close together, from the minimum on: a table lookup instead of a search.
     Dense {
         least: u32,
         positions: Vec<Vec<usize>>,
@@ -222,12 +222,12 @@ pub(crate) struct ClassIndex {
     by_value: ByValue,
     /// Classes without a value for the field.
     others: Vec<usize>,
-    /// Maximum number of classes that are tried for a packet.
+    /// Maximum number of classes that are tested for a packet.
     most: usize,
 }
 
 impl ClassIndex {
-    /// Indexes of classes in their order; none if an index would not help.
+    /// Builds the index of classes in their order; `None` if an index would not help.
     pub fn new<'a>(matchers: impl Iterator<Item = &'a Matcher> + Clone, lists: &[AccessList]) -> Option<ClassIndex> {
         let classes = matchers.clone().count();
         if classes < LEAST_CLASSES {
@@ -251,7 +251,7 @@ impl ClassIndex {
         ClassIndex { field, by_value: ByValue::of(by_value), others, most }
     }
 
-    /// Returns the positions of the classes to try, in order; none to try all.
+    /// Returns the positions of the classes to test, in order; `None` to test all.
     #[inline]
     pub fn candidates(&self, descriptor: &Descriptor) -> Option<Candidates<'_>> {
         if descriptor.later_fragment && self.field.is_missing_in_fragments() {

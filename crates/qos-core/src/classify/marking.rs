@@ -5,7 +5,7 @@ use crate::config::queueing::ThresholdField;
 use crate::frame::descriptor::{Descriptor, Network};
 use crate::plan::field;
 
-/// Writes `value` into the field. Returns false where the packet has no such field (then nothing is counted as marked).
+/// Writes `value` into the field. Returns false if the packet has no such field (then nothing is counted as marked).
 pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> bool {
     let applies = match field {
         SetField::Dscp | SetField::Precedence => descriptor.is_ip(),
@@ -28,7 +28,7 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
     applies
 }
 
-/// Returns the value that a map gives a packet, as it came to the class.
+/// Returns the value that a map gives a packet, as it arrived at the class.
 pub(crate) fn mapped(came: &Descriptor, map: &MapAction) -> Option<u16> {
     let is_ip = !matches!(map.source, ThresholdField::Dscp | ThresholdField::Precedence) || came.is_ip();
     map.values.get(field::value(map.source, came)).copied().flatten().filter(|_| is_ip)

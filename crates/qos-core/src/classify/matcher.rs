@@ -1,4 +1,4 @@
-//! Asking a class-map whether a packet is in its class.
+//! Test whether a packet is in the class of a class-map.
 
 use crate::classify::access_list::AccessList;
 use crate::config::classification::{MatchMode, ProtocolName};

@@ -36,7 +36,7 @@ pub(crate) fn plan(
     Ok(AccessGroupsPlan { own, vlans })
 }
 
-/// Returns the numbers of lists, at most one of a family.
+/// Returns the numbers of lists, at most one per address family.
 fn lists(context: &Context<'_>, names: &[String], path: &str) -> Result<Vec<usize>, ConfigError> {
     let mut numbers = Vec::new();
     let mut families = Vec::new();

@@ -82,8 +82,8 @@ pub(crate) fn priority(
     Ok(ResolvedPriority { unit: config.unit, kbps, percent, burst_bytes, level })
 }
 
-/// Returns the random early detection of a class, with the generation's defaults. `rate_bps` is what milliseconds are
-/// of; without it thresholds in them have no rows.
+/// Returns the random early detection of a class, with the generation's defaults. Milliseconds are of `rate_bps`;
+/// without it, thresholds in milliseconds have no rows.
 pub(crate) fn random_detect(
     class: &PolicyClass,
     properties: &Properties,
@@ -123,7 +123,7 @@ pub(crate) fn random_detect(
     Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, shown, rows }))
 }
 
-/// Returns the thresholds of a value without explicit ones; in a queue of that `limit` they follow from it.
+/// Returns the thresholds of a value without explicit ones; in a queue with a `limit` they follow from it.
 fn default_row(
     basis: RandomDetectBasis,
     value: u8,

@@ -1,4 +1,4 @@
-//! Compiler from the switch's configuration to the plans of its ports; all checks are here.
+//! Compiler from the switch's configuration to the plans of its ports, with all checks.
 
 use std::collections::BTreeMap;
 
@@ -235,8 +235,8 @@ fn same(value: u8) -> u8 {
     value
 }
 
-/// Returns the plan of a port of a switch, and its input policy (with what a switch does elsewhere taken out).
-/// `interface` is null for a port that is not configured.
+/// Returns the plan of a port of a switch, and its input policy (without the actions that a switch carries out
+/// elsewhere). `interface` is null for a port that is not configured.
 pub(crate) fn port(
     name: &str,
     port: &PortConfig,

@@ -1,7 +1,7 @@
-//! From the policies of a switch's VLAN interfaces to one policy of each port with `mls qos vlan-based`.
+//! Compiler from the policies of a switch's VLAN interfaces to one policy for each port with `mls qos vlan-based`.
 //!
-//! The policies of a port's VLANs run as one: an outermost class for each VLAN, below which is the policy-map of its
-//! interface (VLAN level), and below a class of that the policy-map with the policers of ports (interface level).
+//! The policies of a port's VLANs run as one: an outermost class for each VLAN, which contains the policy-map of its
+//! interface (VLAN level), whose classes can contain the policy-map with the policers of ports (interface level).
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,7 @@ impl<'a> Actions<'a> {
         Actions { switch, router, unmarked, policers: Vec::new(), aggregates: BTreeMap::new() }
     }
 
-    /// Takes markings and policers out of a policy's classes.
+    /// Moves the markings and policers out of a policy's classes.
     pub fn of(&mut self, policy: &mut PolicyPlan) -> Result<Vec<ClassAction>, ConfigError> {
         for class in &mut policy.classes {
             class.police = None;

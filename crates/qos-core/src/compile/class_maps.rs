@@ -5,21 +5,21 @@ use crate::config::classification::{Criterion, MatchMode};
 use crate::error::ConfigError;
 use crate::plan::classes::{Matcher, Statement, Test, CLASS_DEFAULT};
 
-/// The VLANs that there are (IEEE 802.1Q).
+/// Range of valid VLANs (IEEE 802.1Q).
 pub(crate) const VLANS: std::ops::RangeInclusive<u16> = 1..=4_094;
 
 /// Levels of nested class-maps.
 const MAX_NESTED_CLASS_MAPS: usize = 8;
 
-/// Match statements of a class-map and those that it refers to, together.
+/// Maximum number of match statements of a class-map and of those that it refers to, together.
 const MAX_STATEMENTS: usize = 4_096;
 
-/// Returns a class-map, with those that it refers to.
+/// Compiles a class-map, with those that it refers to.
 pub(crate) fn matcher(context: &Context<'_>, name: &str) -> Result<Matcher, ConfigError> {
     nested_matcher(context, name, 0, &mut { MAX_STATEMENTS })
 }
 
-/// Returns a single statement at `path`.
+/// Compiles a single statement at `path`.
 pub(crate) fn single(context: &Context<'_>, criterion: &Criterion, path: &str) -> Result<Statement, ConfigError> {
     statement(context, criterion, path, 0, &mut { MAX_STATEMENTS })
 }

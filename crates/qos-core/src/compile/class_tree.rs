@@ -15,14 +15,15 @@ use crate::plan::queue::QueuePlan;
 use crate::plan::shape::ShapePlan;
 use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
 
-/// Flow queues of an attached policy-map together: keeps the product of classes and flows from exhausting memory.
+/// Maximum number of flow queues of an attached policy-map: keeps the product of classes and flows from exhausting
+/// memory.
 const MAX_FLOW_QUEUES: u64 = 1 << 20;
 
 /// Place to which a policy is attached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attachment {
     pub bandwidth_kbps: u64,
-    /// Per cent of the bandwidth that classes may reserve, if the interface limits it.
+    /// Percentage of the bandwidth that classes may reserve, if the interface limits it.
     pub max_reserved_percent: u32,
     pub output: bool,
 }
@@ -33,7 +34,7 @@ pub(crate) struct Position {
     pub to: Attachment,
     /// Base of a policer's and a shaper's percentage: the bandwidth, or a parent's shape rate.
     pub rate_bps: u64,
-    /// Base of a guarantee's percentage: as above, or a parent's bandwidth.
+    /// Base of a guarantee's percentage: the bandwidth, or a parent's shape rate or bandwidth.
     pub guaranteed_bps: u64,
     /// The class above.
     pub parent: Option<usize>,
@@ -87,13 +88,13 @@ struct Shares {
     other: Rank,
 }
 
-/// Returns the flow queues of a classic interface with that policy.
+/// Returns the number of flow queues of a classic interface with the policy.
 pub(crate) fn classic_flow_queues(classes: &[PathClass], bandwidth_kbps: u64) -> u32 {
     let fair = classes.iter().find_map(|(_, class)| class.fair_queue?.queues);
     fair.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps))
 }
 
-/// Returns the queues of a policy-map that queues.
+/// Returns the queues of a policy-map with queueing.
 pub(crate) fn place(
     context: &Context<'_>,
     nodes: &mut Vec<NodePlan>,
@@ -162,7 +163,7 @@ fn accounted(context: &Context<'_>, path: &str, class: &PolicyClass, rank: Rank)
     })
 }
 
-/// Returns the rate of a class before excess is shared; 0 if bandwidth is a weight.
+/// Returns rate of a class before excess is shared; 0 if bandwidth is a weight.
 fn minimum_bps(context: &Context<'_>, kbps: Option<u64>) -> u64 {
     match context.properties.sharing {
         Sharing::Excess => kbps.map_or(0, |kbps| kbps.saturating_mul(1_000)),
@@ -193,8 +194,8 @@ fn priority_queue(context: &Context<'_>, class: &PolicyClass, rate_bps: u64) -> 
     Ok(QueuePlan::Fifo { limit })
 }
 
-/// Returns the queue that the priority classes of a level share. The greatest limit asked for is its limit; one in
-/// bytes goes before one in packets.
+/// Returns the queue shared by the priority classes of a level. Its limit is the greatest configured limit; a limit in
+/// bytes takes precedence over one in packets.
 fn priority_leaf(
     nodes: &mut Vec<NodePlan>,
     leaves: &mut [Option<usize>; PRIORITY_LEVELS],
@@ -219,7 +220,8 @@ fn priority_leaf(
     leaf
 }
 
-/// Returns the queue of a class without priority, which leaves at `rate_bps`, or the choice between those of its child.
+/// Returns the queue of a class without priority, which is served at `rate_bps`, or the choice between the queues of
+/// its child.
 fn body(
     context: &Context<'_>,
     (path, class): (&str, &PolicyClass),
@@ -259,8 +261,8 @@ fn check_flow_queues(nodes: &[NodePlan], path: &str) -> Result<(), ConfigError> 
     Ok(())
 }
 
-/// Returns the classes without a queue join class-default's. Where its child has the queues, and where it is shaped,
-/// they have one of their own next to it: a shaper holds back its own class and no other.
+/// Classes without a queue join that of class-default. If its child has the queues, or if it is shaped, they have a
+/// separate queue next to it: a shaper delays only its own class.
 fn join(
     context: &Context<'_>,
     nodes: &mut Vec<NodePlan>,
@@ -284,7 +286,7 @@ fn join(
     places.into_iter().map(|place| place.unwrap_or(Place::joining(shared))).collect()
 }
 
-/// Returns the results for the classes of a policy-map.
+/// Returns the shares of the classes of a policy-map.
 fn shares(
     context: &Context<'_>,
     classes: &[PathClass],
@@ -404,7 +406,7 @@ fn reservable(context: &Context<'_>, here: Position) -> u32 {
     }
 }
 
-/// Refuses more bandwidth than is available. The bandwidth of class-default comes out of the remainder.
+/// Refuses more bandwidth than is available. The bandwidth of class-default is taken from the remainder.
 fn admit_sum(
     context: &Context<'_>,
     classes: &[PathClass],

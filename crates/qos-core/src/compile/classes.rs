@@ -7,8 +7,8 @@ use crate::config::policy::{PolicyClass, PolicyMap};
 use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
 
-/// Classes of a policy-map, and of an attached one and its children together: keeps the product of levels from
-/// exhausting memory. Routers have 64 (classic) or 256 a policy-map.
+/// Maximum number of classes of a policy-map, and of an attached policy-map and its children together: keeps the
+/// product of levels from exhausting memory. Routers have 64 (classic) or 256 per policy-map.
 pub(crate) const MAX_ATTACHED_CLASSES: usize = 4_096;
 
 /// Returns the classes of a policy-map with their paths, `class-default` last.

@@ -1,6 +1,6 @@
 //! Combinations of actions that a class of a policy-map cannot have, as a table.
 //!
-//! `policy_rules` prints the tables for the IOS command line, which refuses the same, line by line.
+//! `policy_rules` prints the tables for the IOS command line, which refuses the same combinations, line by line.
 
 use crate::compile::generation::Properties;
 use crate::config::policy::PolicyClass;
@@ -12,13 +12,13 @@ use Fact::{
     QueueingChild, RandomDetect, RandomDetectUnit, RemainingRatio, Shape, ShapeBuffers,
 };
 
-/// A statement about a class that holds or does not: a key of it is given, or has one of some words.
+/// A condition on a class: a key is configured, or has one of several words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Fact {
     /// The class is class-default.
     ClassDefault,
-    /// A child of the class has a queue.
+    /// A child policy-map of the class has a queue.
     QueueingChild,
     Priority,
     PriorityLevel,
@@ -47,7 +47,7 @@ impl Fact {
         }
     }
 
-    /// Returns the words of its key of which one has to be there; none: any.
+    /// Returns the words of its key, one of which is required; none: any.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             ClassDefault => &[CLASS_DEFAULT],
@@ -57,7 +57,7 @@ impl Fact {
         }
     }
 
-    /// Returns the word of its key: a text, or the name of a choice; empty for other values, none without one.
+    /// Returns the word of its key: a text, or the name of a choice; empty for other values, `None` without a value.
     pub fn word(self, class: &PolicyClass) -> Option<&str> {
         let given = |is: bool| is.then_some("");
         match self {
@@ -77,7 +77,7 @@ impl Fact {
         }
     }
 
-    /// Returns the key of the class that has it.
+    /// Returns the key of the class that the fact is about.
     pub fn path(self) -> &'static str {
         match self {
             ClassDefault => "name",
@@ -97,14 +97,14 @@ impl Fact {
     }
 }
 
-/// Facts of a class that has a queue, and can be in an output policy only.
+/// Facts of a class with a queue, which can be in an output policy only.
 pub(crate) const QUEUEING: &[Fact] =
     &[Bandwidth, Priority, Shape, QueueLimit, QueueThresholds, FairQueue, RandomDetect];
 
-/// The fact that must have the same word in all classes of a policy-map.
+/// Facts that must have the same word in all classes of a policy-map.
 pub(crate) const ONE_UNIT: Fact = Bandwidth;
 
-/// Keys of policy-maps of which a port and its subinterfaces cannot both have one.
+/// Keys of policy-maps that a port and its subinterfaces cannot both have.
 pub(crate) const PORT_OR_SUBINTERFACE: [&str; 2] = ["service_policy_input", "service_policy_output"];
 
 /// A property of generations, with its name.
@@ -129,7 +129,7 @@ macro_rules! property {
 }
 pub(crate) use property;
 
-/// A combination that is refused: a fact with another one, or without any of several.
+/// A refused combination: a fact with another one, or without any of several.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct Combination {
@@ -137,7 +137,7 @@ pub(crate) struct Combination {
     pub of: Fact,
     pub with: Option<Fact>,
     pub without: &'static [Fact],
-    /// Property of the generations that have it.
+    /// Property of the generations that allow it.
     pub unless: Option<Property>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub message: &'static str,
@@ -176,7 +176,7 @@ const UNSHAPED: &str =
     "and a subinterface has no physical line: attach a policy-map that shapes, with this one as the child";
 const IN_PACKETS: &str = "only a first-in-first-out queue of the HQF generation supports it: use packets";
 
-/// Combinations in the order of evaluation; those with the queues of a child are last.
+/// Refused combinations in the order of evaluation; those with the queues of a child are last.
 pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::with(Priority, ClassDefault, "class-default cannot have priority: use null"),
     Combination::with(Bandwidth, Priority, ONE_OF_BOTH),
@@ -236,7 +236,7 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     .unless(property!(queueing_child_without_shape)),
 ];
 
-/// Combinations in the policy-map of a subinterface, in addition to the others.
+/// Refused combinations in the policy-map of a subinterface, in addition to the others.
 pub(crate) const ON_SUBINTERFACE: &[Combination] = &[
     Combination::any(Minimum, UNSHAPED),
     Combination::any(Priority, UNSHAPED),

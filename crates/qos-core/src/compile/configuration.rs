@@ -20,7 +20,7 @@ pub(crate) struct Compiled {
     pub reserved_cells: Vec<u32>,
 }
 
-/// Compiles a configuration for the ports that there are; `access_lists` are the lists' numbers.
+/// Compiles a configuration for the existing ports; `access_lists` are the numbers of the lists.
 pub(crate) fn compile<'a>(
     config: &RouterConfig,
     names: &BTreeMap<String, PortId>,

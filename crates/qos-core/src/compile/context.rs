@@ -20,7 +20,7 @@ pub(crate) struct Context<'a> {
     pub ports: &'a BTreeMap<String, PortId>,
     /// Numbers of the access lists.
     pub access_lists: &'a BTreeMap<String, usize>,
-    /// Policy-maps that queue, themselves or in their children.
+    /// Policy-maps that have queues, themselves or in their children.
     queueing: BTreeSet<String>,
     /// Levels of each policy-map.
     pub levels: BTreeMap<String, usize>,
@@ -54,7 +54,7 @@ fn has_own_queue(class: &PolicyClass) -> bool {
     QUEUEING.iter().any(|fact| fact.holds(class, false))
 }
 
-/// Returns the policy-maps that queue, themselves or in their children.
+/// Returns the policy-maps that have queues, themselves or in their children.
 pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
     let mut queueing = BTreeSet::new();
     // Each pass finds the parents of those found before.

@@ -8,9 +8,9 @@ use crate::plan::tree::Sharing;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties {
     pub class_queues: ClassQueues,
-    /// Choice between the classes of a policy-map that have no priority.
+    /// Scheduling of the classes of a policy-map without priority.
     pub sharing: Sharing,
-    /// Per cent of the bandwidth that the classes of a policy-map may reserve; none: `max-reserved-bandwidth` of the
+    /// Percentage of the bandwidth that the classes of a policy-map may reserve; none: `max-reserved-bandwidth` of the
     /// interface. Unconfirmed under a parent's shaper: all of it.
     pub reservable_percent: Option<u32>,
     /// Whether percentages of `bandwidth` and `priority` are added up before the policy-map is attached.
@@ -40,17 +40,17 @@ pub(crate) struct Properties {
     pub random_detect_min_by_dscp: ([u32; 3], u32),
     /// Whether the drop rate of a class counts packets dropped by its policer.
     pub drop_rate_counts_police: bool,
-    /// Queue limit of a class that has none of its own.
+    /// Queue limit of a class without a configured one.
     pub queue_limit: QueueLimitRule,
     /// Queue limit of a priority level.
     pub priority_queue_limit: u32,
-    /// Multiple of kb/s to which the rate of a priority class is rounded down for its default burst.
+    /// Multiple of this many kb/s to which the rate of a priority class is rounded down for its default burst.
     pub priority_burst_step_kbps: u64,
     /// Whether default thresholds of early detection follow from the queue limit, also in packets.
     pub random_detect_by_limit: bool,
     /// Flow queues of `fair-queue` in a class.
     pub class_flow_queues: u32,
-    /// Whether the queue limit of a class holds for all its flows together.
+    /// Whether the queue limit of a class applies to all its flows together.
     pub flows_share_limit: bool,
     /// Whether a flow has its limit in addition to early detection.
     pub flow_limit_with_random_detect: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Properties {
     pub greatest_account_offset: i32,
     /// Whether a shaper spaces packets, regardless of its bursts.
     pub shaper_spaces_packets: bool,
-    /// Transmit ring of every port, where the generation has no ring to set.
+    /// Transmit ring of every port, if it is not configurable in this generation.
     pub tx_ring: Option<u32>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Properties {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueueLimitRule {
     Packets(u32),
-    /// Packets of this length that the class's reference rate sends in this many milliseconds.
+    /// Number of packets of this length that the class's reference rate sends in this many milliseconds.
     Time {
         ms: u64,
         packet_bytes: u64,
@@ -83,7 +83,7 @@ pub(crate) enum QueueLimitRule {
 }
 
 impl QueueLimitRule {
-    /// Returns the limit in packets of a class with that reference rate; the least one where it is not known.
+    /// Returns the limit in packets of a class with this reference rate; the minimum if it is not known.
     pub fn packets(self, rate_bps: Option<u64>) -> u32 {
         match self {
             QueueLimitRule::Packets(packets) => packets,
@@ -94,7 +94,7 @@ impl QueueLimitRule {
         }
     }
 
-    /// Returns the limit in bytes, for a queue whose depth is in bytes.
+    /// Returns the limit in bytes, for a queue with a depth in bytes.
     pub fn bytes(self, rate_bps: Option<u64>) -> u64 {
         match self {
             QueueLimitRule::Packets(_) => defaults::QUEUE_LIMIT_BYTES,
@@ -106,7 +106,7 @@ impl QueueLimitRule {
 /// Queues of the classes that have no priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClassQueues {
-    /// Numbered conversations of the weighted fair queue of the interface; traffic without a class has one by flow.
+    /// Numbered conversations of the weighted fair queue of the interface; traffic without a class has one per flow.
     Conversations,
     /// A queue for each class.
     Separate,

@@ -18,10 +18,10 @@ use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, Turn, ROOT, SIN
 use crate::time::Rate;
 use crate::wire::ip::protocol;
 
-/// Rules, or shapers, of an interface.
+/// Maximum number of rules, or shapers, of an interface.
 const MAX_RULES: usize = 1_000;
 
-/// Returns the plan of a port with that queueing in place of its default; `path` is the queueing's own.
+/// Returns the plan of a port with this queueing instead of its default; `path` is that of the queueing.
 pub(crate) fn over(
     context: &Context<'_>,
     queueing: &InterfaceQueueing,
@@ -57,7 +57,7 @@ pub(crate) fn over(
     }
 }
 
-/// Queues by number: the limit of each, and the byte count of those that take turns.
+/// Numbered queues: the limit of each, and the byte count of those that take turns.
 type Numbered = (u32, Option<u32>);
 
 fn custom_queues(lowest: u8, given: &[CustomQueue], path: &str) -> Result<Vec<Numbered>, ConfigError> {
@@ -74,7 +74,7 @@ fn custom_queues(lowest: u8, given: &[CustomQueue], path: &str) -> Result<Vec<Nu
     Ok(queues.iter().map(|queue| (queue.limit, turn(queue))).collect())
 }
 
-/// Returns the queues that are distinguished by number.
+/// Returns the plan of numbered queues.
 fn numbered(
     context: &Context<'_>,
     strategy: Strategy,
@@ -114,7 +114,7 @@ fn numbered(
     })
 }
 
-/// Returns a tree of classes and queues.
+/// Returns the plan of a tree of classes and queues.
 fn branched(
     context: &Context<'_>,
     given: &[TreeNode],
@@ -170,7 +170,7 @@ fn access_list(context: &Context<'_>, name: Option<&String>, path: &str) -> Resu
     list.copied().map(Some).ok_or_else(missing)
 }
 
-/// Returns the shapers in parallel with the interface's own queue.
+/// Returns the plan of shapers in parallel with the interface's own queue.
 fn shaped(
     context: &Context<'_>,
     shapers: &[InterfaceShaper],

@@ -1,4 +1,4 @@
-//! The compiler: from the configuration to the plans of the ports. Everything is checked here.
+//! Compiler from the configuration to the plans of the ports, with all checks.
 
 pub(crate) mod access_groups;
 pub(crate) mod access_lists;

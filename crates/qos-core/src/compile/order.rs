@@ -1,6 +1,6 @@
-//! Values of a policer of which one is at most another one, as a table.
+//! Pairs of policer values, the first of which is at most the second, as a table.
 //!
-//! `policy_rules` prints it for the IOS command line, which refuses the same.
+//! `policy_rules` prints it for the IOS command line, which refuses the same values.
 
 use crate::config::defaults;
 use crate::counters::resolved::ResolvedPolice;
@@ -12,7 +12,7 @@ use crate::error::ConfigError;
 pub(crate) struct Value {
     /// Key in the configuration of a class.
     pub key: &'static str,
-    /// Value if the key is absent; none: it is not compared.
+    /// Value if the key is absent; none: the value is not compared.
     #[cfg_attr(not(feature = "serde"), allow(dead_code))]
     pub default: Option<u64>,
     #[cfg_attr(feature = "serde", serde(skip))]

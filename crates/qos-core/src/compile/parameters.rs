@@ -27,7 +27,7 @@ use crate::time::{Duration, NANOS_PER_SECOND};
 
 const FLOW_QUEUES: RangeInclusive<u32> = 16..=4_096;
 
-/// Returns the rate in bits per second (`None`: a percentage of something not known here) and the percentage.
+/// Returns the rate in bits per second (`None`: a percentage of an unknown value) and the percentage.
 fn rate(
     path: &str,
     spec: RateSpec,
@@ -59,7 +59,7 @@ fn default_police_burst(bps: u64) -> u64 {
     (bps / defaults::POLICE_BURST_DIVISOR).clamp(defaults::POLICE_LEAST_BURST, *POLICE_BURSTS.end())
 }
 
-/// Returns the bytes of a burst; with `zero`, a burst of none is one too.
+/// Returns the bytes of a burst; with `zero`, a burst of 0 is valid.
 fn police_burst(path: &str, burst: PoliceBurst, bps: Option<u64>, zero: bool) -> Result<Option<u64>, ConfigError> {
     match burst {
         PoliceBurst::Bytes(0) | PoliceBurst::Ms(0) if zero => Ok(Some(0)),
@@ -105,8 +105,8 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
 /// Returns a policer's values; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null
 /// without it.
 ///
-/// Algorithm: two rates with a `pir`; two buckets with a `violate` action or an explicit `be` (the latter is our
-/// reading: a burst that no bucket has would mean nothing); else one bucket.
+/// Algorithm: two rates with a `pir`; two buckets with a `violate` action or an explicit `be` (the latter is an
+/// interpretation: without a second bucket the burst would be meaningless); else one bucket.
 pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<ResolvedPolice, ConfigError> {
     let (cir_bps, cir_percent) = rate("police.cir", config.cir, base_bps, &POLICE_RATES)?;
     let (pir_bps, pir_percent) = match config.pir {
@@ -155,8 +155,8 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     Ok(resolved)
 }
 
-/// Returns the values of a dynamic bucket with every default filled in; the greatest size is null where it depends on a
-/// rate that is not known.
+/// Returns the values of a dynamic bucket with every default filled in; the maximum size is null if it depends on an
+/// unknown rate.
 fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<DynamicBucketConfig, ConfigError> {
     let path = |field: &str| format!("police.dynamic.{field}");
     let size = |field: &str, bytes: u64| in_range(&path(field), bytes, &DYNAMIC_SIZES, "bytes");
@@ -227,7 +227,7 @@ fn dynamic_plan(resolved: &DynamicBucketConfig) -> Option<DynamicPlan> {
     })
 }
 
-/// Returns the policer to run, of values that were resolved with a base.
+/// Returns the policer with values that were resolved with a base.
 pub(crate) fn police_plan(resolved: &ResolvedPolice) -> Option<PolicePlan> {
     let two_rate = resolved.pir_bps.is_some() || resolved.pir_percent.is_some();
     let algorithm = match (&resolved.violate, two_rate) {
@@ -332,7 +332,7 @@ pub(crate) fn shape(
     Ok(resolved)
 }
 
-/// Returns the shaper to run, of values that were resolved with a base.
+/// Returns the shaper with values that were resolved with a base.
 pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
     let (cir_bps, bc_bits) = (resolved.cir_bps?, resolved.bc_bits?);
     Some(ShapePlan {
@@ -371,8 +371,8 @@ pub(crate) fn flow_queueing(
     }
 }
 
-/// Returns the queue of a class without priority. `bandwidth_kbps` is the interface's and `rate_bps` what milliseconds
-/// of the class's limit are of, where they are known; `weight` is the class's in the classic generation.
+/// Returns the queue of a class without priority. `bandwidth_kbps` is that of the interface, and milliseconds of the
+/// class's limit are of `rate_bps`, if known; `weight` is that of the class in the classic generation.
 pub(crate) fn class_queue(
     class: &PolicyClass,
     (bandwidth_kbps, rate_bps): (Option<u64>, Option<u64>),

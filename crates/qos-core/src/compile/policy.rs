@@ -34,7 +34,7 @@ pub(crate) fn attached(
     Ok(plan)
 }
 
-/// Returns a policy-map at its place in the hierarchy; its classes and queues are added to `plan`.
+/// Compiles a policy-map at its place in the hierarchy, and adds its classes and queues to `plan`.
 pub(crate) fn level(
     context: &Context<'_>,
     plan: &mut PolicyPlan,

@@ -1,4 +1,4 @@
-//! The rules of policies as data, for programs that decide the same: facts, combinations, ranges, generations.
+//! The rules of policies as data, for other programs that check policies: facts, combinations, ranges, generations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,11 @@ pub struct PolicyRules {
     facts: Vec<FactRule>,
     /// Rules in the order of evaluation.
     impossible: &'static [Combination],
-    /// In addition, in the policy-map of a subinterface.
+    /// Additional rules for the policy-map of a subinterface.
     on_subinterface: &'static [Combination],
     queueing: &'static [Fact],
     one_unit: Fact,
-    /// Values of a policer of which one is at most the other.
+    /// Pairs of policer values, the first of which is at most the second.
     ordered: &'static [Order],
     /// Sums over the classes of a policy-map, with their limits.
     sums: &'static [Sum],
@@ -44,7 +44,7 @@ struct FactRule {
 struct GenerationRules {
     name: Generation,
     adds_percentages: bool,
-    /// Properties for which combinations are possible.
+    /// Properties that allow refused combinations.
     allowed: BTreeSet<&'static str>,
     class_flow_queues: u32,
     default_class_reserves: bool,

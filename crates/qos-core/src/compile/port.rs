@@ -101,7 +101,7 @@ fn router(config: &InterfaceConfig, medium: Medium, rate: Rate, output: Option<P
     }
 }
 
-/// Returns the transmit ring of a port that queues, or has one FIFO.
+/// Returns the transmit ring of a port with queueing, or with one FIFO.
 fn ring(config: &InterfaceConfig, medium: Medium, rate: Rate, queues: bool) -> RingPlan {
     let default = match medium {
         Medium::Serial if queues => defaults::SERIAL_TX_RING_FAIR,
@@ -167,7 +167,7 @@ pub(crate) fn configured(
     Ok(plan)
 }
 
-/// Puts early detection into an interface's own queue, which is a FIFO then.
+/// Adds early detection to an interface's own queue, which is then a FIFO.
 fn detect(
     config: &InterfaceConfig,
     router: &mut RouterPlan,
@@ -238,7 +238,7 @@ fn configured_router(
     Ok(plan)
 }
 
-/// Returns the settings of an interface that do not depend on its policies.
+/// Checks the settings of an interface that do not depend on its policies.
 fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));

@@ -16,12 +16,12 @@ use crate::plan::queue::{LimitsPlan, QueuePlan};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Depth {
     pub unit: LimitUnit,
-    /// Reference rate of milliseconds; without it they cannot be calculated.
+    /// Reference rate for limits in milliseconds; without it they cannot be calculated.
     pub rate_bps: Option<u64>,
 }
 
 impl Depth {
-    /// Returns the limit of a class whose queue is served at `rate_bps`, if known.
+    /// Returns the unit of a class whose queue is served at `rate_bps`, if known.
     pub fn of(class: &PolicyClass, rate_bps: Option<u64>) -> Result<Depth, ConfigError> {
         let limits = class.queue_limit.map(|limit| ("queue_limit", limit.unit()));
         let thresholds = class.queue_thresholds.iter().map(|each| ("queue_thresholds", each.limit.unit()));
@@ -42,7 +42,7 @@ impl Depth {
         self.unit != LimitUnit::Packets
     }
 
-    /// Returns a limit in packets or bytes; of milliseconds at an unknown rate `None`.
+    /// Returns a limit in packets or bytes; `None` for milliseconds at an unknown rate.
     pub fn amount(self, path: &str, limit: QueueLimit) -> Result<Option<u64>, ConfigError> {
         let (number, range, unit) = match limit {
             QueueLimit::Packets(packets) => (packets, &QUEUE_LIMIT_PACKETS, "packets"),
@@ -71,7 +71,7 @@ impl Depth {
     }
 }
 
-/// Returns a limit in packets, the same for all: every queue of both generations can have it.
+/// Returns a limit in packets that applies to all packets, which queues of every generation can have.
 pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     match class.queue_limit {
         Some(QueueLimit::Packets(packets)) => {
@@ -109,7 +109,7 @@ pub(crate) fn fifo(
     })))
 }
 
-/// Returns a row for each value of the field that the thresholds are by.
+/// Returns a row for each value of the field that selects the thresholds.
 fn thresholds(
     given: &[QueueThreshold],
     depth: Depth,

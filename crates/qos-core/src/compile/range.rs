@@ -1,4 +1,4 @@
-//! The ranges that values of a configuration must lie in: the widest of all generations.
+//! The ranges of values of a configuration: the widest of all generations.
 
 use std::ops::RangeInclusive;
 
@@ -8,25 +8,25 @@ pub(crate) const POLICE_RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 
 pub(crate) const POLICE_BURSTS: RangeInclusive<u64> = 1_000..=512_000_000;
 
-/// A bucket below the longest frame, with a tag, would let some never pass.
+/// Sizes of a dynamic bucket: it must hold the longest frame with a tag, which would otherwise never pass.
 pub(crate) const DYNAMIC_SIZES: RangeInclusive<u64> = 1_518..=512_000_000;
 
 pub(crate) const DYNAMIC_TIMES_MS: RangeInclusive<u64> = 1..=60_000;
 
-/// Per cent by which a dynamic bucket grows.
+/// Growth of a dynamic bucket, per cent.
 pub(crate) const DYNAMIC_GROWTHS: RangeInclusive<u64> = 1..=1_000;
 
-/// First growths of a dynamic bucket.
+/// First growths of a dynamic bucket, per cent.
 pub(crate) const DYNAMIC_FIRST_GROWTHS: RangeInclusive<u64> = 0..=1_000;
 
-/// Per cent of the size of a dynamic bucket.
+/// Shares of the size of a dynamic bucket, per cent.
 pub(crate) const DYNAMIC_SHARES: RangeInclusive<u64> = 1..=99;
 
 pub(crate) const SHAPE_BURSTS: RangeInclusive<u64> = 256..=154_400_000;
 
 pub(crate) const SHAPE_BURST_MS: RangeInclusive<u64> = 10..=2_000;
 
-/// The least rate of a shaper: that of the lowest one published.
+/// Rates of a shaper; the minimum is the lowest published one.
 pub(crate) const SHAPE_RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 
 pub(crate) const SHAPE_BUFFERS: RangeInclusive<u64> = 1..=4_096;
@@ -48,7 +48,7 @@ pub(crate) const QUEUE_LIMIT_PERCENT: RangeInclusive<u64> = 1..=100;
 
 pub(crate) const QUEUE_LIMIT_US: RangeInclusive<u64> = 1..=512_000;
 
-/// The ranges by the keys that have them.
+/// The ranges by key.
 #[cfg(feature = "serde")]
 pub(crate) const RANGES: &[(&str, &RangeInclusive<u64>)] = &[
     ("police.rate_bps", &POLICE_RATES),

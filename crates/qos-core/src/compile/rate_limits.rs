@@ -12,7 +12,7 @@ use crate::plan::rate_limit::RateLimitPlan;
 /// Lines of one direction.
 const MAX_LINES: usize = 100;
 
-/// Returns the lines of an interface in one direction; `path` is its own.
+/// Returns the lines of an interface in one direction; `path` is that of the interface.
 pub(crate) fn plans(
     context: &Context<'_>,
     config: &InterfaceConfig,

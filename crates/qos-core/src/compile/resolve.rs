@@ -1,4 +1,4 @@
-//! Parts that do not depend on an interface: its checks, and the policy-maps with all defaults filled in.
+//! Interface-independent parts of a configuration: their checks, and the policy-maps with all defaults.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
     })
 }
 
-/// Returns the values that a class sets, and those of its table-maps.
+/// Checks the values that a class sets, and those of its table-maps.
 fn check_marks(class: &PolicyClass) -> Result<(), ConfigError> {
     for (index, set) in class.set.iter().enumerate() {
         if set.value > greatest(set.field) {

@@ -1,4 +1,5 @@
-//! Refusals of a policy-map, independent of its attachment: combinations of actions, mixed units, too much bandwidth.
+//! Checks of a policy-map that do not depend on its attachment: combinations of actions, mixed units, too much
+//! bandwidth.
 
 use crate::compile::combinations::{Combination, IMPOSSIBLE, ONE_UNIT};
 use crate::compile::context::{Context, PathClass};

@@ -1,8 +1,9 @@
-//! From a port's IEEE 802.1Q subinterfaces to their plans, and from their policy-maps to one policy of the port.
+//! Compiler from a port's IEEE 802.1Q subinterfaces to their plans, and from their policy-maps to one policy of the
+//! port.
 //!
-//! A subinterface has no line of its own, so what queues on it does so below a shaper. The policies of a port's
-//! subinterfaces run as one: an outermost class for each VLAN, below which its policy-map is, and one for all else,
-//! which has the port's own queue. Their hierarchies share the line next to each other.
+//! A subinterface has no line of its own, so its queues are below a shaper. The policies of a port's subinterfaces run
+//! as one: an outermost class for each VLAN, which contains its policy-map, and one for all else, which has the port's
+//! own queue. Their hierarchies share the line next to each other.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +39,8 @@ pub(crate) fn plans(subinterfaces: &BTreeMap<String, SubinterfaceConfig>) -> Vec
     subinterfaces.iter().map(plan).collect()
 }
 
-/// Refuses subinterfaces that cannot be: of a serial line or a switch, of no VLAN or of another one's.
+/// Refuses impossible subinterfaces: of a serial line or a switch, without a VLAN, or with that of another
+/// subinterface.
 pub(crate) fn check(
     name: &str,
     port: &PortConfig,
@@ -127,7 +129,7 @@ fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
     nodes
 }
 
-/// Puts the policy-map of a subinterface next to the others.
+/// Adds the policy-map of a subinterface to the others.
 fn one(
     context: &Context<'_>,
     plan: &mut PolicyPlan,
@@ -178,7 +180,7 @@ fn matcher(config: &SubinterfaceConfig) -> Matcher {
     Matcher { combine: MatchMode::All, criteria: vec![statement] }
 }
 
-/// Returns a class of a VLAN, or of frames in none of them.
+/// Returns a class of a VLAN, or of frames in none of the VLANs.
 pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
     ClassPlan {
         name: name.to_owned(),
@@ -197,7 +199,7 @@ pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> Cla
     }
 }
 
-/// Adds an outermost class; its number.
+/// Adds an outermost class; returns its number.
 pub(crate) fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result<usize, ConfigError> {
     let number = plan.classes.len();
     if number >= MAX_ATTACHED_CLASSES {

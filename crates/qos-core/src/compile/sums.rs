@@ -1,6 +1,6 @@
-//! Sums over the classes of a policy-map that have a limit, as a table.
+//! Limited sums over the classes of a policy-map, as a table.
 //!
-//! `policy_rules` prints it for the IOS command line, which refuses the same.
+//! `policy_rules` prints it for the IOS command line, which refuses the same values.
 
 use crate::compile::combinations::{property, Property};
 use crate::compile::context::PathClass;
@@ -8,14 +8,14 @@ use crate::config::policy::PolicyClass;
 use crate::config::queueing::{BandwidthConfig, PriorityUnit};
 use crate::plan::classes::CLASS_DEFAULT;
 
-/// A number of a class that is added.
+/// A number of a class that is part of a sum.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct Amount {
     /// Key in the configuration of a class.
     #[cfg_attr(not(feature = "serde"), allow(dead_code))]
     key: &'static str,
-    /// Another key and its word, without which the number is not added.
+    /// Another key and its word; without them the number is not added.
     #[cfg_attr(not(feature = "serde"), allow(dead_code))]
     when: Option<(&'static str, &'static str)>,
     /// Key of the action.
@@ -34,7 +34,7 @@ pub(crate) struct Sum {
     pub most: Option<u32>,
     /// Property of the generations that have the limit; none: all have it.
     pub only: Option<Property>,
-    /// Words of a refusal before and after the greatest sum.
+    /// Texts of a refusal before and after the greatest sum.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub words: (&'static str, &'static str),
 }
@@ -97,7 +97,7 @@ pub(crate) struct Excess {
     pub percent: u32,
 }
 
-/// Adds numbers of classes in their order, up to a percentage of a whole; class-default may use the rest of it.
+/// Adds the values of classes in order, up to a percentage of the total; class-default may use the remainder.
 pub(crate) fn excess<'a>(
     whole: u64,
     percent: u32,

@@ -19,7 +19,7 @@ use crate::time::{Duration, Rate, NANOS_PER_SECOND};
 /// Nodes of a tree.
 const MAX_NODES: usize = 1_000;
 
-/// Longest time between two steps of a shaper's bucket.
+/// Maximum time between two steps of a shaper's bucket.
 const TICK_NS: u64 = 20_000;
 
 /// Bytes of a full Ethernet frame without its FCS.
@@ -86,7 +86,7 @@ pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Ve
     Ok((nodes, names))
 }
 
-/// Returns the node of a packet's queue, by its number among the given ones.
+/// Returns the node of a packet's queue, by its number in the configuration.
 pub(crate) fn joined(given: &[TreeNode], number: u8, path: &str) -> Result<usize, ConfigError> {
     let index = in_range(path, u64::from(number), &(0..=given.len() as u64 - 1), "as a node's number")? as usize;
     if given[index].queue.is_none() {
@@ -110,8 +110,8 @@ fn name(queue: &QueueDiscipline) -> &'static str {
     }
 }
 
-/// Returns a bucket that is filled in steps of at most [`TICK_NS`]; a packet may leave when the bucket has as many
-/// bytes as it, or is full.
+/// Returns a bucket that is filled in steps of at most [`TICK_NS`]; a packet may leave when the bucket holds its
+/// length, or is full.
 fn shaper(shape: &TreeShape, path: &str) -> Result<ShapePlan, ConfigError> {
     let rate = in_range(&format!("{path}.rate_bps"), shape.rate_bps, &(8..=1_000_000_000_000), "b/s")?;
     in_range(&format!("{path}.burst_bytes"), shape.burst_bytes, &(0..=1 << 32), "bytes")?;
@@ -229,7 +229,7 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
     Ok(BodyPlan::Leaf { queue: plan, random_detect: random_detect(queue) })
 }
 
-/// Returns the ranges of the given values, except times.
+/// Checks the ranges of the given values, except times.
 fn check(queue: &QueueDiscipline, path: &str) -> Result<(), ConfigError> {
     let within = |field: &str, value: u32, range: RangeInclusive<u64>, unit: &str| {
         in_range(&format!("{path}.{field}"), u64::from(value), &range, unit).map(drop)

@@ -1,7 +1,7 @@
 //! Properties of a frame known to the engine: [`Descriptor`], parsed from the bytes of an Ethernet frame by [`parse`].
 //!
-//! Frames come from a network, so nothing about them is believed: lengths are checked and a frame that makes no sense
-//! is described as not IP.
+//! Frames come from a network, so they are not trusted: lengths are checked, and a malformed frame is described as not
+//! IP.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,10 +12,10 @@ use crate::wire::ethernet::{self, ethertype, Layout};
 use crate::wire::framing::{framed, Framing};
 use crate::wire::ip::{ecn, ports, protocol, Ipv4, Ipv6, IPV6_HEADER};
 
-/// Extension headers beyond this many are not looked behind.
+/// Maximum number of parsed extension headers.
 const MAX_EXTENSION_HEADERS: usize = 8;
 
-/// Fields of a packet's IP header that a descriptor leaves out: identification and time to live.
+/// Fields of a packet's IP header that are not in a descriptor: identification and time to live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderRest {
     /// Identification; of IPv6 0.
@@ -24,7 +24,7 @@ pub struct HeaderRest {
     pub ttl: u8,
 }
 
-/// Returns the header fields of an Ethernet frame that its descriptor leaves out; 0 without an IP packet.
+/// Returns the header fields of an Ethernet frame that are not in its descriptor; 0 without an IP packet.
 pub fn header_rest(frame: &[u8]) -> HeaderRest {
     let rest = Layout::of(frame).and_then(|layout| {
         let packet = frame.get(layout.network..)?;
@@ -55,7 +55,7 @@ pub enum Network {
 pub struct Descriptor {
     /// The network layer.
     pub network: Network,
-    /// Length of the IP packet in bytes (of the frame's payload when it is not IP).
+    /// Length of the IP packet in bytes (of the frame's payload if it is not IP).
     pub network_len: u32,
     /// Bytes that counters, policers, shapers and queues count: IP packet plus layer-2 header (Ethernet 14, each VLAN
     /// tag 4 more, PPP and HDLC 4, others as [`crate::wire::counted_header`] says).
@@ -74,7 +74,7 @@ pub struct Descriptor {
     pub cos: u8,
     /// VLAN tags.
     pub tags: u8,
-    /// VLAN of the outermost tag; 0 without one, and of a tag that has but a class of service.
+    /// VLAN of the outermost tag; 0 without a tag, and for a priority tag.
     pub vlan: u16,
     /// Label of the frame inside a switch. The engine sets it in `receive`; the caller carries it from
     /// [`crate::frame::port_number::Side::Inside`] to [`crate::engine::Engine::transmit`].
@@ -84,7 +84,7 @@ pub struct Descriptor {
     pub qos_group: u16,
     /// The router's discard class, 0 to 7. Set and carried like the group number.
     pub discard_class: u8,
-    /// The port by which the packet entered the router; the engine sets it in `receive`, the caller carries it on.
+    /// The port by which the packet entered the router. The engine sets it in `receive`; the caller passes it on.
     pub input_port: Option<PortId>,
     /// IP protocol number (the last header's with IPv6); 0 when not IP.
     pub protocol: u8,
@@ -102,7 +102,7 @@ pub struct Descriptor {
     pub later_fragment: bool,
     /// TCP with ACK or RST set.
     pub established: bool,
-    /// Key of the flow: a hash of addresses, protocol and ports without a seed. Fair queueing mixes its own seed in.
+    /// Key of the flow: a hash of addresses, protocol and ports without a seed. Fair queueing adds its own seed.
     pub flow: u64,
 }
 
@@ -166,7 +166,7 @@ impl Descriptor {
         self.network != Network::Other
     }
 
-    /// Returns the same packet as it counts on a link with `framing`, as [`parse`] would describe its frame there.
+    /// Returns the same packet with its lengths on a link with `framing`, as [`parse`] would describe its frame there.
     #[inline]
     #[must_use]
     pub fn framed(mut self, framing: Framing) -> Descriptor {
@@ -185,10 +185,10 @@ impl Descriptor {
     }
 }
 
-/// Describes an Ethernet frame (without the FCS) as it counts on a link with `framing`.
+/// Describes an Ethernet frame (without the FCS) with its lengths on a link with `framing`.
 ///
-/// Any bytes are accepted, even none. The frame may be longer than the link's largest (segmentation offload): then its
-/// lengths are those of the bytes given.
+/// Any bytes are accepted, even none. The frame may be longer than the link allows (segmentation offload); its lengths
+/// are then those of the given bytes.
 pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
     let mut descriptor = Descriptor::UNKNOWN;
     describe(frame, framing, &mut descriptor);
@@ -327,8 +327,8 @@ pub(crate) fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Returns the key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] has filled it in; who
-/// makes descriptors otherwise calls this.
+/// Returns the key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] fills it in; code that
+/// creates descriptors otherwise calls this.
 pub fn flow_key(descriptor: &Descriptor) -> u64 {
     let words = |address: IpAddr| match address {
         IpAddr::V4(address) => (0, u64::from(u32::from(address))),
@@ -342,8 +342,8 @@ fn halves(address: Ipv6Addr) -> (u64, u64) {
     ((bits >> 64) as u64, bits as u64)
 }
 
-/// Returns the key of a flow between addresses whose halves are known. In line, since the compiler then knows what the
-/// first half of an IPv4 address, which is null, comes to.
+/// Returns the key of a flow between addresses with known halves. Inlined, so that the compiler can evaluate the first
+/// half of an IPv4 address, which is 0.
 #[inline(always)]
 fn key_of(source: (u64, u64), destination: (u64, u64), descriptor: &Descriptor) -> u64 {
     let ports = match (descriptor.source_port, descriptor.destination_port) {

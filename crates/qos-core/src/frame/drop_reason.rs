@@ -11,7 +11,7 @@ pub enum DropReason {
     Tail,
     /// The flow's share of the queue was full.
     Flow,
-    /// The conditional policer of a priority class: the packet found congestion and its class was above its rate.
+    /// The conditional policer of a priority class: there was congestion and the class was above its rate.
     Priority,
     /// Random early detection, between the thresholds.
     Random,
@@ -23,7 +23,8 @@ pub enum DropReason {
     Disabled,
     /// A sender faster than its link ran too far ahead of it ([`crate::config::defaults::LINK_BACKLOG_FRAMES`]).
     Overrun,
-    /// Lost on the link. No router knows: only [`PortTotals`](crate::PortTotals) and the link's own counters have it.
+    /// Lost on the link. No router can observe this: only [`PortTotals`](crate::PortTotals) and the link's own counters
+    /// have it.
     Lost,
 }
 

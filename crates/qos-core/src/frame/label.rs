@@ -7,8 +7,8 @@ pub struct Label {
     pub dscp: u8,
     /// Class of service if trusted: then it selects the queues instead of the DSCP.
     pub cos: Option<u8>,
-    /// The code point with which it leaves where a policer has marked it down: its queues stay those that it had, so
-    /// that packets of a flow keep their order (3750-X configuration guide OL-21521-01, 39-9).
+    /// DSCP at departure if a policer has marked it down. Its queues do not change, so that packets of a flow stay in
+    /// order (3750-X configuration guide OL-21521-01, 39-9).
     pub marked_down: Option<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Frames as the engine sees them: known properties, port and side, drop reason, and output.
+//! Frames in the engine: their properties, port and side, drop reason, and output.
 
 pub(crate) mod descriptor;
 pub(crate) mod drop_reason;

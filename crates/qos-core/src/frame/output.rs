@@ -22,7 +22,7 @@ pub struct Departure<P> {
     pub payload: P,
 }
 
-/// A frame that the engine dropped, given back so that its buffer can be used again.
+/// A frame that the engine dropped, returned so that its buffer can be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<P> {
     /// Time of the output.

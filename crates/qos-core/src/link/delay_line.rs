@@ -1,11 +1,11 @@
-//! Frames on their way, by when they arrive.
+//! Frames in transit, by arrival time.
 
 use std::collections::VecDeque;
 
 use crate::frame::descriptor::Descriptor;
 use crate::time::Time;
 
-/// A frame on its way.
+/// A frame in transit.
 #[derive(Debug)]
 pub(crate) struct InFlight<P> {
     pub arrives: Time,
@@ -15,12 +15,12 @@ pub(crate) struct InFlight<P> {
     pub payload: P,
 }
 
-/// A length of cable with the frames in transit: as many as its rate and delay allow.
+/// The frames in transit on a cable, as many as its rate and delay allow.
 #[derive(Debug)]
 pub(crate) struct DelayLine<P> {
     /// Frames in the order of arrival; at equal times the first that entered comes first.
     frames: VecDeque<InFlight<P>>,
-    /// Departure of the last frame; nothing arrives before it from now on.
+    /// Departure of the last frame; no frame arrives before it from now on.
     left: Time,
 }
 

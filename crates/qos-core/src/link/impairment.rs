@@ -1,9 +1,9 @@
 //! Effects of a link on its frames: propagation delay, jitter and loss.
 //!
-//! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are asked once
+//! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are used once
 //! for each frame in the order of the wire (loss by bursts: once or twice). The same seed and the same number of frames
-//! give the same results, regardless of the frames and their times; and a change of the loss leaves the jitter as
-//! it was. The functions are those of `libm`, so all machines agree.
+//! give the same results, regardless of the frames and their times; and a change of the loss leaves the jitter as it
+//! was. The functions are those of `libm`, so all machines agree.
 
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use rand_xoshiro::rand_core::SeedableRng;
@@ -17,7 +17,7 @@ use crate::time::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Impairment {
     delay: Duration,
-    /// The least time that a frame can take.
+    /// The minimum time of a frame.
     least: Duration,
     /// Varying parts of the impairment; none if there are none.
     varying: Option<Box<Varying>>,
@@ -62,8 +62,8 @@ impl Impairment {
         }
     }
 
-    /// Returns the first half of a link between two engines, computed by the sender: half of the minimum delay. A frame
-    /// then need not be passed on exactly in time.
+    /// Returns the first half of a link between two engines, computed by the sender: half of the minimum delay. The
+    /// sender then need not pass on a frame exactly in time.
     pub fn first_half(link: &LinkConfig) -> Impairment {
         Impairment::new(Duration(Self::of(link, Side::Wire).least.0 / 2), None, None)
     }
@@ -76,13 +76,13 @@ impl Impairment {
         Impairment::new(Duration(whole.delay.0 - Self::first_half(link).delay.0), jitter, loss)
     }
 
-    /// Returns the least time that a frame can take.
+    /// Returns the minimum time of a frame.
     #[inline]
     pub fn least(&self) -> Duration {
         self.least
     }
 
-    /// Returns the time that each frame takes; none if it varies.
+    /// Returns the time of each frame; `None` if it varies.
     pub fn always(&self) -> Option<Duration> {
         let varies = self.varying.as_ref().is_some_and(|varying| varying.jitter.is_some());
         (!varies).then_some(self.delay)
@@ -100,7 +100,7 @@ impl Impairment {
 }
 
 impl Varying {
-    /// Returns a frame that would arrive at `punctual`.
+    /// Returns the fate of a frame that would arrive at `punctual`.
     fn pass(&mut self, punctual: Time) -> Fate {
         let lost = self.loss.as_mut().is_some_and(Loss::next);
         let arrives = self.jitter.as_mut().map_or(punctual, |jitter| jitter.next(punctual, lost));
@@ -146,8 +146,9 @@ impl Jitter {
         arrives
     }
 
-    /// Returns a normal sequence in which neighbours correlate, taken through its own distribution function to a
-    /// uniform one and from there to the one asked for: correlation leaves the distribution as it is.
+    /// Returns the next offset from the delay. A normal sequence with correlated neighbours is transformed by its
+    /// distribution function to a uniform one, and from there to the configured distribution, which is unaffected by
+    /// the correlation.
     fn offset(&mut self) -> i64 {
         let fresh: f64 = StandardNormal.sample(&mut self.generator);
         let rho = self.config.correlation;

@@ -17,7 +17,7 @@ use crate::link::traffic::Traffic;
 use crate::plan::port::PortPlan;
 use crate::time::{Duration, Time};
 
-/// The end of a link at which frames come in. Routers' and switches' ports have the same.
+/// The end of a link at which frames arrive, the same for ports of routers and switches.
 #[derive(Debug)]
 pub(crate) struct Inbound<P> {
     port: PortId,
@@ -89,7 +89,7 @@ impl<P> Inbound<P> {
         self.arriving.push(InFlight { arrives, lost, descriptor, payload });
     }
 
-    /// Returns the next frame that has arrived by `now`, neither lost nor at a port that is shut down.
+    /// Returns the next frame that has arrived by `now`, except lost frames and those at a port that is shut down.
     pub fn next(&mut self, now: Time, outputs: &mut Outputs<P>) -> Option<InFlight<P>> {
         while let Some(frame) = self.arriving.pop(now) {
             let bytes = frame.descriptor.counted_len;
@@ -132,8 +132,7 @@ impl<P> Inbound<P> {
         self.arriving.next()
     }
 
-    /// Returns the least time from the end of a frame's last bit at the sender to its arrival, as far as this end does
-    /// it.
+    /// Returns the minimum time from a frame's last bit at the sender to its arrival, as far as this end simulates it.
     pub fn least_delay(&self) -> Duration {
         self.impairment.least()
     }

@@ -17,8 +17,8 @@ use crate::meter::queueing_delay::QueueingDelay;
 use crate::plan::port::PortPlan;
 use crate::time::{Duration, Time};
 
-/// The end of a link at which frames go out, without the queues in front of it. Routers' and switches' ports have the
-/// same.
+/// The end of a link at which frames leave, without the queues in front of it, the same for ports of routers and
+/// switches.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
     pub port: PortId,
@@ -60,8 +60,8 @@ impl<P> Outbound<P> {
         self.traffic.load_interval_s = plan.load_interval_s;
     }
 
-    /// Returns a frame of so many bytes comes to the port: its arrival, which is not before the one before it, and the
-    /// moment at which it joins, which is not before what is settled.
+    /// Records a frame that reaches the port. Returns its arrival, not before the previous one, and the time at which
+    /// it joins, not before the settled time.
     #[inline]
     pub fn arrive(&mut self, arrival: Time, bytes: u32) -> (Time, Time) {
         self.traffic.totals.offered.add(bytes);
@@ -99,8 +99,8 @@ impl<P> Outbound<P> {
         self.impairment.always()
     }
 
-    /// Passes on what has reached the other end by `now`. To be called when all that is due has started: with jitter
-    /// what starts later may arrive earlier.
+    /// Passes on frames that have reached the other end by `now`. Must be called after all due frames have started:
+    /// with jitter, a later frame may arrive earlier.
     #[inline]
     pub fn deliver(&mut self, now: Time, outputs: &mut Outputs<P>) {
         while let Some(InFlight { arrives, lost, descriptor, payload }) = self.wire.pop(now) {
@@ -112,7 +112,7 @@ impl<P> Outbound<P> {
         }
     }
 
-    /// Returns the time of the next event: a frame reaches the other end, or the next frame is `due`.
+    /// Returns the time of the next event: a frame reaches the other end, or the next frame starts at `due`.
     #[inline]
     pub fn deadline(&self, due: Option<Time>) -> Option<Time> {
         match (self.wire.next(), due) {

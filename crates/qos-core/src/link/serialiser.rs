@@ -3,7 +3,7 @@
 use crate::plan::port::SustainedPlan;
 use crate::time::{Rate, Time, NANOS_PER_SECOND};
 
-/// A link that carries one frame at a time, at exactly its rate: what is left of a nanosecond is carried to the next
+/// A link that carries one frame at a time, at exactly its rate: a remainder of a nanosecond is carried to the next
 /// frame.
 #[derive(Clone, Debug)]
 pub struct Serialiser {
@@ -15,7 +15,7 @@ pub struct Serialiser {
 }
 
 /// The sustainable rate of a virtual circuit: the generic cell rate algorithm (ITU-T I.371, ATM Forum TM 4.0), for all
-/// cells of a packet at once. Whether the first cell of one conforms is asked with its last.
+/// cells of a packet at once. The conformance of the first cell of a packet is tested with its last one.
 #[derive(Clone, Debug)]
 struct Sustained {
     plan: SustainedPlan,
@@ -23,7 +23,7 @@ struct Sustained {
     clock: Serialiser,
 }
 
-/// A frame's passing, which [`Serialiser::enter`] makes true.
+/// The passage of a frame, which [`Serialiser::enter`] carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Time at which its first bit enters.
@@ -34,7 +34,7 @@ pub struct Passage {
 }
 
 impl Serialiser {
-    /// Returns the rate must not be zero.
+    /// Creates a free link; the rate must not be zero.
     pub fn new(rate: Rate, start: Time) -> Serialiser {
         Serialiser { rate, free: start, remainder: 0, sustained: None }
     }
@@ -68,7 +68,7 @@ impl Serialiser {
         passage.end
     }
 
-    /// Takes a frame of `line_len` bytes as [`pass`](Self::pass) has said; nothing may have changed since.
+    /// Takes a frame of `line_len` bytes as calculated by [`pass`](Self::pass); the state must not have changed since.
     #[inline]
     pub fn enter(&mut self, passage: Passage, line_len: u32) {
         if let Some(sustained) = &mut self.sustained {
@@ -77,7 +77,7 @@ impl Serialiser {
         (self.free, self.remainder) = (passage.end, passage.remainder);
     }
 
-    /// Returns the passage of such a frame. It needs a division, so keep the result for repeated questions.
+    /// Returns the passage of such a frame. It needs a division, so store the result for repeated use.
     #[inline]
     pub fn pass(&self, ready: Time, line_len: u32) -> Passage {
         // A frame that becomes ready within the nanosecond in which the link becomes free waits for it too.

@@ -10,10 +10,10 @@ use crate::time::{Duration, Time};
 /// Traffic counters of one direction of a port.
 #[derive(Debug)]
 pub(crate) struct Traffic {
-    /// Since the engine was made; `queued` is left to the owner.
+    /// Totals since the engine was created; the owner fills in `queued`.
     pub totals: PortTotals,
     pub load_interval_s: u32,
-    /// Since the counters were cleared.
+    /// Passed frames since the counters were cleared.
     passed: LoadAverage,
     drops: u64,
     pub lost: Count,

@@ -1,11 +1,11 @@
 //! The meter of committed access rate: a token bucket from which packets may borrow.
 //!
 //! Source: Cisco, "Policing and Shaping Overview", committed access rate. A packet that finds too few tokens borrows
-//! them. What is borrowed is the actual debt, which tokens pay back. The compounded debt is the sum of the actual debts
-//! after each packet that borrowed since one last exceeded. A packet exceeds, and takes nothing, where either debt
-//! would be above the extended burst; the compounded debt then is forgiven, the actual one is not. So a stream that
-//! stays above its rate loses single packets, ever more of them, before it loses all that exceeds. An extended burst
-//! that is not above the normal one allows no borrowing.
+//! them. The borrowed amount is the actual debt, which later tokens pay back. The compounded debt is the sum of the
+//! actual debts after each packet that borrowed since one last exceeded. A packet exceeds, and takes nothing, where
+//! either debt would be above the extended burst; the compounded debt then is forgiven, the actual one is not. So a
+//! stream that stays above its rate loses single packets, ever more of them, before it loses all that exceeds. An
+//! extended burst that is not above the normal one allows no borrowing.
 
 use crate::config::defaults::{CAR_EVERY_PACKET_IN_DEBT_BORROWS, CAR_EXTENDED_BURST_IS_DEBT};
 use crate::meter::tokens::UNITS_PER_BYTE;

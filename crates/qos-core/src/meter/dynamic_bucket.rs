@@ -1,4 +1,4 @@
-//! A policer whose bucket finds its own size: small enough to keep bursts short, large enough for TCP to reach the
+//! A policer with a bucket that adapts its size: small enough to keep bursts short, large enough for TCP to reach the
 //! rate.
 //!
 //! After R. van Haalen and R. Malhotra, "Improving TCP performance with bufferless token bucket policing: A TCP
@@ -21,20 +21,20 @@ use crate::time::Time;
 /// Recorded changes of size.
 const CHANGES_KEPT: usize = 32;
 
-/// TCP's reaction to a drop, while it is watched.
+/// TCP's reaction to a drop, while it is monitored.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     /// Overflow since the drop.
     overflow: u128,
-    /// The level when it was last compared, and the highest since the drop.
+    /// The level at the last comparison, and the highest one since the drop.
     reference: u64,
     peak: u64,
-    /// The level has risen since the drop.
+    /// Whether the level has risen since the drop.
     rising: bool,
     next: Time,
 }
 
-/// A token bucket of which the size adapts to TCP.
+/// A token bucket with a size that adapts to TCP.
 #[derive(Clone, Debug)]
 pub struct DynamicBucket {
     plan: DynamicPlan,
@@ -88,8 +88,8 @@ impl DynamicBucket {
         }
     }
 
-    /// Returns whether a packet of `bytes` that arrives at `now` conforms; takes its tokens if so. An arrival before
-    /// the last one adds no tokens.
+    /// Returns the colour of a packet of `bytes` that arrives at `now`, and takes its tokens if it conforms. An arrival
+    /// before the last one adds no tokens.
     pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
         let now = now.max(self.last);
         let elapsed = now.since(self.last);
@@ -122,8 +122,8 @@ impl DynamicBucket {
         Colour::Exceed
     }
 
-    /// Looks whether the level has turned, not more often than every monitoring time: a window that comes in one clump
-    /// moves it up and down within a round trip.
+    /// Checks whether the level has turned, at most once per monitoring time: a window that arrives in one burst moves
+    /// it up and down within a round trip.
     fn compare(&mut self, now: Time) {
         let (level, size) = (self.level, self.size);
         // Unconfirmed, like the whole comparison: a packet, or a tenth of a small bucket.
@@ -185,7 +185,7 @@ impl DynamicBucket {
         (self.size / UNITS_PER_BYTE, self.level / UNITS_PER_BYTE)
     }
 
-    /// Returns the tokens that came while there was no room for them although there was demand.
+    /// Returns the tokens that arrived while the bucket was full although there was demand.
     pub fn tokens_lost(&self) -> TokensLost {
         self.loss.counters()
     }

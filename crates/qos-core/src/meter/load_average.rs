@@ -11,7 +11,7 @@ pub const LOAD_SAMPLE_S: u32 = 5;
 
 const SAMPLE: Duration = Duration::from_secs(LOAD_SAMPLE_S as u64);
 
-/// Packets that are counted, and their average rate.
+/// Counted packets, and their average rate.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadAverage {
     pub count: Count,

@@ -1,4 +1,4 @@
-//! The policer of a class: token buckets of a fixed size, or one that finds its own.
+//! The policer of a class: token buckets of a fixed size, or one bucket that adapts its size.
 
 use crate::config::policy::PoliceAction;
 use crate::counters::buckets::Tokens;
@@ -49,7 +49,7 @@ impl Meter {
         }
     }
 
-    /// Returns the same policer with its own counts at zero.
+    /// Returns the same policer with its counters at zero.
     pub fn cleared(mut self, now: Time) -> Meter {
         match &mut self {
             Meter::Static(buckets) => buckets.loss.clear(),

@@ -1,7 +1,7 @@
 //! Waiting times of packets at an output interface: a histogram of fixed size, so that a port costs the same memory
 //! for any traffic.
 //!
-//! The scale is log-linear, as that of the `hdrhistogram` crate, which takes five times the instructions for a record:
+//! The scale is log-linear, as that of the `hdrhistogram` crate, which needs five times as many instructions per value:
 //! too many for each packet.
 
 use crate::counters::port::QueueingDelayCounters;
@@ -10,8 +10,8 @@ use crate::time::Duration;
 /// Logarithm of the number of buckets for each power of two: a bucket is at most 1/128 of its values wide.
 const PRECISION: u32 = 7;
 
-/// Up to the longest duration: below 2⁸ a bucket for each value, from there on 2⁷ for each of the other 56 powers of
-/// two.
+/// Number of buckets up to the longest duration: below 2⁸ one for each value, above it 2⁷ for each of the other 56
+/// powers of two.
 const BUCKETS: usize = 58 << PRECISION;
 
 /// Waits of the packets that have started on the line, in nanoseconds.
@@ -68,8 +68,7 @@ impl QueueingDelay {
         })
     }
 
-    /// Returns the greatest value of the bucket of the packet that so many per cent do not exceed; or the greatest of
-    /// all, where it is in that bucket.
+    /// Returns the upper bound of the bucket that contains the percentile, or the maximum if it is in that bucket.
     fn quantile(&self, percent: u64) -> u64 {
         let rank = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut below = 0;

@@ -124,7 +124,7 @@ impl TokenBuckets {
         }
     }
 
-    /// Returns the tokens that came while there was no room for them although there was demand.
+    /// Returns the tokens that arrived while the bucket was full although there was demand.
     pub fn tokens_lost(&self) -> TokensLost {
         self.loss.counters()
     }

@@ -1,18 +1,18 @@
-//! Tokens that a policer could not store although there was demand: the cost of a bucket that is too small.
+//! Tokens lost by a policer although there was demand: the cost of a bucket that is too small.
 
 use crate::counters::police::TokensLost;
 use crate::meter::tokens::UNITS_PER_BYTE;
 use crate::time::{Duration, Time};
 
-/// Counts overflowing tokens. Like the bucket it looks at arrivals only.
+/// Counter of overflowing tokens, updated only at arrivals, like the bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenLoss {
     /// Longest gap between packets with demand; after a longer gap the tokens would have stayed unused anyway.
     idle: Duration,
-    /// A packet has come since the counters were cleared.
+    /// Whether a packet has arrived since the counters were cleared.
     demand: bool,
     units: u128,
-    /// Since when tokens have been lost, if each packet since has found that some were.
+    /// Start of the present period of loss, during which each packet found lost tokens.
     since: Option<Time>,
     longest: Duration,
 }
@@ -37,7 +37,7 @@ impl TokenLoss {
         self.longest = self.longest.max(now.since(since));
     }
 
-    /// Starts again: the next packet finds none before it.
+    /// Restarts counting: the next packet has no predecessor.
     pub fn clear(&mut self) {
         *self = TokenLoss::new(self.idle);
     }

@@ -6,11 +6,11 @@ use crate::time::Duration;
 /// CoDel's control law (RFC 8289).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodelPlan {
-    /// Queueing delay that is acceptable for long.
+    /// Acceptable persistent queueing delay.
     pub target: Duration,
     /// Time for which the delay must stay above the target before the first drop.
     pub interval: Duration,
-    /// Queueing delay from which on every ECN-capable packet is marked.
+    /// Queueing delay above which every ECN-capable packet is marked.
     pub ce_threshold: Option<Duration>,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -55,14 +55,14 @@ pub(crate) struct PiePlan {
     pub bytemode: bool,
 }
 
-/// Division of packets into flows by CAKE, and the hosts among which it is fair.
+/// Division of packets into flows by CAKE, and the hosts that get fair shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IsolationPlan {
     /// A flow is identified by addresses, protocol and ports.
     pub flows: bool,
     /// Without `flows`: a flow is identified by its source address.
     pub source: bool,
-    /// The same of its destination.
+    /// Without `flows`: a flow is identified by its destination address.
     pub destination: bool,
     /// Flows of a source share the part of that source.
     pub fair_sources: bool,
@@ -73,7 +73,7 @@ pub(crate) struct IsolationPlan {
 /// A tin of CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TinPlan {
-    /// The rate from which on its priority is lost, b/s; 0 without a shaper.
+    /// The rate above which the tin loses its priority, b/s; 0 without a shaper.
     pub threshold_bps: u64,
     /// Share of the tin without a shaper.
     pub quantum: u32,

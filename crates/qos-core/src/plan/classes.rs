@@ -8,7 +8,7 @@ use crate::frame::port_number::PortId;
 use crate::plan::police::PolicePlan;
 use crate::plan::tree::NodePlan;
 
-/// A class-map, ready to be asked.
+/// A compiled class-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Matcher {
     pub combine: MatchMode,
@@ -57,13 +57,13 @@ pub(crate) enum Test {
     Nested(Matcher),
 }
 
-/// The class that is always there and last.
+/// The class that always exists and is last.
 pub(crate) const CLASS_DEFAULT: &str = "class-default";
 
-/// The name of the policy-map that the policies of a port's subinterfaces are together: none that can be configured.
+/// The name of the combined policy-map of a port's subinterfaces, which cannot be configured.
 pub(crate) const SUBINTERFACES: &str = "";
 
-/// The name of the policy-map that the policies of a switch port's VLANs are together: none that can be configured.
+/// The name of the combined policy-map of a switch port's VLANs, which cannot be configured.
 pub(crate) const VLAN_BASED: &str = "mls qos vlan-based";
 
 /// A class of an attached policy-map.
@@ -76,11 +76,11 @@ pub(crate) struct ClassPlan {
     pub police: Option<PolicePlan>,
     /// The queue that its packets join.
     pub leaf: usize,
-    /// The queue, or the node above its children's queues, that is its own.
+    /// The queue used only by this class, or the node above its children's queues.
     pub own: Option<usize>,
     pub bandwidth: Option<BandwidthCounters>,
     pub priority: Option<ResolvedPriority>,
-    /// The class whose priority its packets have: itself or one above it.
+    /// The class that gives its packets their priority: this class or one above it.
     pub priority_of: Option<usize>,
     /// Number of its conversation (classic).
     pub conversation: Option<u32>,
@@ -111,8 +111,8 @@ pub(crate) struct PolicyPlan {
     /// All classes of all levels; a parent comes before its children.
     pub classes: Vec<ClassPlan>,
     pub top: LevelPlan,
-    /// The tree of the queues. A policy that has some replaces the interface's default queueing; one that only marks
-    /// and polices does not: then this is empty.
+    /// The tree of the queues. A policy with queues replaces the interface's default queueing; without queues this is
+    /// empty.
     pub nodes: Vec<NodePlan>,
     /// Flow queues in addition to its classes (classic).
     pub flow_queues: Option<u32>,

@@ -1,9 +1,9 @@
-//! The fields of a packet that pick a limit, or from which another one is set.
+//! The fields of a packet that select a limit, or are the source of a marking.
 
 use crate::config::queueing::ThresholdField;
 use crate::frame::descriptor::Descriptor;
 
-/// Returns the packet's value of the field.
+/// Returns the value of the field in a packet.
 pub(crate) fn value(field: ThresholdField, descriptor: &Descriptor) -> usize {
     match field {
         ThresholdField::Dscp => usize::from(descriptor.dscp),

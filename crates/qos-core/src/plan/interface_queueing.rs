@@ -3,7 +3,7 @@
 use crate::config::interface_queueing::{QueuedPort, QueuedProtocol};
 use crate::frame::port_number::PortId;
 
-/// Properties that a packet must have to join a queue: all of them.
+/// Properties that a packet must have to join a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub protocol: Option<QueuedProtocol>,
@@ -16,10 +16,10 @@ pub(crate) struct Wanted {
     pub port: Option<QueuedPort>,
 }
 
-/// Queue that a packet joins.
+/// Selection of the queue that a packet joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Steering {
-    /// The first that matches decides, by its node.
+    /// Rules with their nodes; the first one that matches decides.
     pub rules: Vec<(Wanted, usize)>,
     /// Node of all other packets.
     pub other: usize,
@@ -33,7 +33,7 @@ pub(crate) struct InterfaceQueueingPlan {
     pub shapers: Vec<usize>,
     /// Numbers and nodes of queues.
     pub queues: Vec<(u8, usize)>,
-    /// The nodes of a tree, from the one behind the root on.
+    /// The nodes of a tree, without the root.
     pub tree: Vec<TreeNodePlan>,
 }
 

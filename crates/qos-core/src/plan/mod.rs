@@ -1,5 +1,5 @@
-//! Plans: the complete settings of a port, with all defaults filled in. Plain data between the compiler, which makes
-//! them, and the run time.
+//! Plans: the complete settings of a port, with all defaults filled in. The compiler creates this plain data for the
+//! run time.
 
 pub(crate) mod access_groups;
 pub(crate) mod admission;

@@ -27,7 +27,7 @@ pub(crate) struct PolicePlan {
     pub be_bytes: u64,
     pub algorithm: Algorithm,
     pub account: Option<AccountPlan>,
-    /// The bucket's size is found by itself; it is single then.
+    /// Settings of a bucket that adapts its size; it is then the only one.
     pub dynamic: Option<DynamicPlan>,
     pub conform: Vec<PoliceAction>,
     pub exceed: Vec<PoliceAction>,

@@ -17,9 +17,9 @@ pub(crate) struct PortPlan {
     pub sustained: Option<SustainedPlan>,
     pub load_interval_s: u32,
     pub input: Option<PolicyPlan>,
-    /// A router's, in the order of their names.
+    /// Subinterfaces of a router's port, in the order of their names.
     pub subinterfaces: Vec<SubinterfacePlan>,
-    /// True if a class's drop rate includes drops of its policer.
+    /// Whether a class's drop rate includes drops of its policer.
     pub police_in_drop_rate: bool,
     pub kind: KindPlan,
 }
@@ -41,19 +41,19 @@ pub(crate) struct SubinterfacePlan {
     pub native: bool,
 }
 
-/// Parts that only a router's port has, or only a Catalyst's.
+/// Parts of a plan that are specific to a router or a Catalyst.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KindPlan {
     Router(Box<RouterPlan>),
     Catalyst(Box<CatalystPlan>),
 }
 
-/// Parts that only a router's port has: its egress, and the stages ahead of the policies of both directions.
+/// Parts of a plan that are specific to a router: the egress, and the stages ahead of the policies of both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouterPlan {
     pub ring: RingPlan,
     pub strategy: Strategy,
-    /// The limit that is shown for the interface's queue.
+    /// The displayed limit of the interface's queue.
     pub hold_queue: u32,
     /// The tree of the queues.
     pub nodes: Vec<NodePlan>,
@@ -72,7 +72,7 @@ pub(crate) struct RouterPlan {
 pub(crate) struct RingPlan {
     /// Packets, or particles.
     pub limit: u32,
-    /// True if it counts particles.
+    /// Whether the limit counts particles.
     pub particles: bool,
 }
 

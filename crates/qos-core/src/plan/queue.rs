@@ -15,8 +15,8 @@ pub(crate) enum QueuePlan {
     },
     /// A FIFO with a limit in bytes or different limits for packets.
     Limited(Box<LimitsPlan>),
-    /// `threshold` is that of the congestive discard; `total` is its own limit, without which the interface's
-    /// hold-queue limits it.
+    /// `threshold` is that of the congestive discard; `total` is a separate limit, without which the interface's
+    /// hold-queue applies.
     WeightedFair {
         flows: u32,
         threshold: u32,
@@ -27,12 +27,12 @@ pub(crate) enum QueuePlan {
         limit: u32,
         weight: Option<u64>,
     },
-    /// Without a limit for each flow early detection alone limits them.
+    /// Without a limit per flow, only early detection limits the flows.
     FairQueue {
         flows: u32,
         per_flow: Option<u32>,
         limit: u32,
-        /// The limit holds for all flows together.
+        /// Whether the limit applies to all flows together.
         limits_sum: bool,
     },
     /// A queue with active queue management.
@@ -70,7 +70,7 @@ impl QueuePlan {
         }
     }
 
-    /// Returns the limit that is shown.
+    /// Returns the displayed limit.
     pub fn limit(&self) -> ShownLimit {
         match *self {
             QueuePlan::Fifo { limit } | QueuePlan::FairQueue { limit, .. } | QueuePlan::Conversation { limit, .. } => {
@@ -100,7 +100,7 @@ impl QueuePlan {
         matches!(self, QueuePlan::WeightedFair { .. } | QueuePlan::FairQueue { .. })
     }
 
-    /// Returns the flow queues that it makes.
+    /// Returns the number of flow queues.
     pub fn flows(&self) -> u32 {
         match *self {
             QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => 1,
@@ -116,13 +116,13 @@ impl QueuePlan {
 pub(crate) struct LimitsPlan {
     /// Limit as typed.
     pub configured: Option<QueueLimit>,
-    /// Depth and limits are in counted bytes, rather than in packets.
+    /// Whether depth and limits are in counted bytes instead of packets.
     pub in_bytes: bool,
-    /// In bytes: the packet that comes must fit below the limit with its whole length, as in Linux. Else it is taken
-    /// while less waits, as on routers.
+    /// In bytes: whether the whole arriving packet must fit within the limit, as in Linux. Otherwise it is accepted
+    /// while fewer bytes wait, as on routers.
     pub whole: bool,
     pub limit: u64,
-    /// Limits by values of a field.
+    /// Limits by value of a field.
     pub thresholds: Option<(ThresholdField, Vec<u64>)>,
 }
 
@@ -150,7 +150,7 @@ impl LimitsPlan {
     }
 }
 
-/// A limit in its units: packets, or bytes, which may be those of a time.
+/// A limit in its unit: packets, or bytes, which may result from a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShownLimit {
     pub packets: Option<u32>,
@@ -170,9 +170,9 @@ impl ShownLimit {
 pub(crate) struct RandomDetectPlan {
     pub basis: RandomDetectBasis,
     pub exponential_weight: u8,
-    /// Mark ECN-capable packets rather than drop them at random.
+    /// Whether ECN-capable packets are marked instead of dropped at random.
     pub ecn: bool,
-    /// Depth and thresholds are in counted bytes, rather than in packets.
+    /// Whether depth and thresholds are in counted bytes instead of packets.
     pub in_bytes: bool,
     /// Values with a displayed row even without packets: bit n is value n.
     pub shown: u64,

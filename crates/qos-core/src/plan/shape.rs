@@ -9,11 +9,11 @@ use crate::wire::framing::{CELL, CELL_PAYLOAD};
 pub(crate) struct AccountPlan {
     /// Added to the counted bytes.
     pub offset: i32,
-    /// True if the sum is put into cells.
+    /// Whether the sum is divided into cells.
     pub cells: bool,
-    /// No packet is shorter, before it is put into cells.
+    /// Minimum length before the division into cells.
     pub least: u32,
-    /// True if 64 bytes take 65 (PTM, IEEE 802.3-2022 clause 61).
+    /// Whether 64 bytes take 65 (PTM, IEEE 802.3-2022 clause 61).
     pub ptm: bool,
 }
 
@@ -42,15 +42,15 @@ pub(crate) struct ShapePlan {
     /// Bc / CIR.
     pub interval: Duration,
     pub account: Option<AccountPlan>,
-    /// It spaces packets; its bursts are only printed.
+    /// Whether it spaces packets; its bursts are then only displayed.
     pub spaced: bool,
-    /// A packet leaves while the credit is not below zero, regardless of its length; the next one waits for that credit
-    /// (HTB, CAKE). Else it leaves when there is credit for it.
+    /// Whether a packet of any length leaves while the credit is not negative (HTB, CAKE). Otherwise it leaves when the
+    /// credit covers its length.
     pub deficit: bool,
 }
 
 impl ShapePlan {
-    /// Returns the credit added per interval.
+    /// Returns the credit that is added per interval.
     pub fn increment_bits(&self) -> u64 {
         match self.mode {
             ShapeMode::Average => self.bc_bits,

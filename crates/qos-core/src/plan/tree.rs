@@ -1,7 +1,7 @@
 //! The tree of an interface's queues, as a plan.
 //!
 //! The root is the interface; an inner node is a class whose child policy-map queues; a leaf is a queue. Each node
-//! shares what its parent has to give with its siblings and may have its own shaper.
+//! shares the rate of its parent with its siblings, and may have a shaper.
 
 use crate::plan::queue::{QueuePlan, RandomDetectPlan};
 use crate::plan::shape::{AccountPlan, ShapePlan};
@@ -23,21 +23,22 @@ pub(crate) enum Sharing {
     Turns,
 }
 
-/// A node among its siblings.
+/// The position of a node among its siblings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// Ahead of all without priority; 0 is served first.
+    /// Served before all nodes without priority; 0 is served first.
     Priority(usize),
-    /// [`Sharing::Weighted`] and [`Sharing::Excess`]: its part.
+    /// [`Sharing::Weighted`] and [`Sharing::Excess`]: its weight.
     Weight(u64),
     /// The same for packets with a separate length for the rate.
     AccountedWeight(u64, AccountPlan),
-    /// [`Sharing::Sequence`]: what a byte adds to the sequence number; without it the packet's precedence decides.
+    /// [`Sharing::Sequence`]: the increment of the sequence number per byte; without it the packet's precedence
+    /// decides.
     Factor(Option<u64>),
     /// [`Sharing::Sequence`], of a node with a shaper: it does not compete. Packets that its shaper releases join the
     /// queue of that number, a sibling, and compete there.
     Released(usize),
-    /// [`Sharing::Turns`]: ahead of those with a greater number, and of all that take turns.
+    /// [`Sharing::Turns`]: served before those with a greater number, and before all that take turns.
     Strict(u8),
     /// [`Sharing::Turns`]: in turn.
     Turn(Turn),
@@ -48,7 +49,7 @@ pub(crate) enum Rank {
 pub(crate) struct Turn {
     /// Place among the siblings.
     pub number: u8,
-    /// Bytes of a turn; not 0.
+    /// Bytes per turn; not 0.
     pub byte_count: u32,
 }
 
@@ -57,14 +58,14 @@ pub(crate) struct Turn {
 pub(crate) enum BodyPlan {
     /// A queue.
     Leaf { queue: QueuePlan, random_detect: Option<RandomDetectPlan> },
-    /// A choice between children; `limit` is the queue limit that is shown for all of them.
+    /// A choice between children; `limit` is the displayed queue limit of all of them.
     Inner { sharing: Sharing, limit: u32 },
 }
 
 /// A node to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodePlan {
-    /// The root's is itself. A parent comes before its children.
+    /// Index of the parent; that of the root is the root itself. A parent comes before its children.
     pub parent: usize,
     pub rank: Rank,
     /// [`Sharing::Excess`]: rate before the excess is shared, b/s.
@@ -73,7 +74,7 @@ pub(crate) struct NodePlan {
     pub body: BodyPlan,
 }
 
-/// Returns the root and nothing else.
+/// Returns a tree with only the root.
 pub(crate) fn root(sharing: Sharing) -> Vec<NodePlan> {
     let body = BodyPlan::Inner { sharing, limit: 0 };
     vec![NodePlan { parent: ROOT, rank: Rank::Weight(1), minimum_bps: 0, shape: None, body }]
@@ -92,13 +93,13 @@ pub(crate) fn single(queue: QueuePlan, sharing: Sharing) -> Vec<NodePlan> {
     nodes
 }
 
-/// The queue of a plan made by [`single`].
+/// The queue in a plan of [`single`].
 pub(crate) const SINGLE: usize = 1;
 
 /// Levels of priority.
 pub(crate) const PRIORITY_LEVELS: usize = 2;
 
-/// Returns the maximum service rate of a queue behind those shapers.
+/// Returns the maximum service rate of a queue behind these shapers.
 pub(crate) fn slowest_shaper(line: Rate, shapes: impl Iterator<Item = ShapePlan>) -> Rate {
     shapes.fold(line, |rate, shape| Rate(rate.0.min(shape.target_bps())))
 }

@@ -1,4 +1,4 @@
-//! The seam of queueing disciplines: [`Discipline`], and the packets that they hold.
+//! Interface of queueing disciplines: [`Discipline`], and the packets in them.
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -9,11 +9,11 @@ use crate::time::Time;
 pub(crate) struct Item<P> {
     pub descriptor: Descriptor,
     pub payload: P,
-    /// The class that it counts for, by its number in the policy.
+    /// The class that counts it, by its number in the policy.
     pub class: Option<usize>,
     /// Arrival time at the interface.
     pub arrival: Time,
-    /// Bit n set: it had to wait for the shaper at level n of the hierarchy.
+    /// Bit n set: the packet had to wait for the shaper at level n of the hierarchy.
     pub delayed: u8,
 }
 
@@ -34,14 +34,14 @@ pub(crate) struct Place {
 /// Change of the queue that a packet has joined.
 #[derive(Debug)]
 pub(crate) struct Inserted<P> {
-    /// The packet leaves next, although other packets were there.
+    /// Whether the packet leaves before the packets that were there.
     pub leads: bool,
-    /// The packet that was removed for it. Rare, and apart, so that nobody moves the room that it takes.
+    /// The packet that was removed for it. It is rare, and boxed so that its size is not moved.
     pub displaced: Option<Box<Item<P>>>,
 }
 
 impl<P> Inserted<P> {
-    /// The packet is behind the others, if there were any.
+    /// Result for a packet behind all others.
     pub const BEHIND: Inserted<P> = Inserted { leads: false, displaced: None };
 }
 
@@ -49,13 +49,13 @@ impl<P> Inserted<P> {
 pub(crate) trait Discipline<P> {
     /// Returns the place of a packet, or the reason for refusing it.
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason>;
-    /// Returns a packet takes its place.
+    /// Inserts a packet at its place.
     fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P>;
     /// Returns the description of the packet that `dequeue` would return.
     fn head(&self) -> Option<&Descriptor>;
-    /// Removes the next packet, which `take` gets: handed back it would be copied once more.
+    /// Removes the next packet and passes it to `take`, because returning it would need another copy.
     fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R>;
-    /// Returns everything that waits, in no particular order.
+    /// Returns all waiting packets, in no particular order.
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
     where
         P: 'a;

@@ -10,8 +10,8 @@ use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::queueing::discipline::{flow_index, Discipline, Inserted, Item, Place};
 
-/// Bytes that a flow may send each round: at least a full Ethernet frame, so that a round costs the same however many
-/// flows there are.
+/// Bytes that a flow may send per round: at least a full Ethernet frame, so that the cost of a round does not depend on
+/// the number of flows.
 const QUANTUM: u64 = 1_600;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct FairQueue<P> {
     flows: Vec<Flow<P>>,
     /// Flows with packets; the first one's head may always leave (see `settle`).
     active: VecDeque<u32>,
-    /// The first active flow has had its quantum of this round.
+    /// Whether the first active flow has received its quantum of this round.
     served: bool,
     /// Maximum number of packets of a flow.
     per_flow: Option<usize>,
@@ -50,7 +50,7 @@ impl<P> FairQueue<P> {
         }
     }
 
-    /// Goes round until the first flow's head may leave, so that looking at the head changes nothing.
+    /// Rotates the flows until the head of the first one may leave, so that reading the head changes nothing.
     fn settle(&mut self) {
         while let Some(&first) = self.active.front() {
             let flow = &mut self.flows[first as usize];

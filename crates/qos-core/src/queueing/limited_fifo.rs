@@ -7,7 +7,7 @@ use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::LimitsPlan;
 use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 
-/// A FIFO that takes a packet while it holds less than that packet's limit.
+/// A FIFO that accepts a packet while its depth is below that packet's limit.
 #[derive(Debug)]
 pub(crate) struct LimitedFifo<P> {
     items: VecDeque<Item<P>>,

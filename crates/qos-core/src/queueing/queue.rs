@@ -82,7 +82,7 @@ impl<P> Discipline<P> for Queue<P> {
     }
 }
 
-/// State of classic weighted fair queueing only: a place in a space of sequence numbers that the scheduler keeps.
+/// State of classic weighted fair queueing only: numbers from a sequence that the scheduler controls.
 impl<P> Queue<P> {
     /// Returns whether the queue assigns sequence numbers.
     pub fn numbers(&self) -> bool {
@@ -156,7 +156,7 @@ impl<P> Queue<P> {
     }
 }
 
-/// The part of active queue management, which only queues that have it are asked for.
+/// Operations of active queue management, for queues that have it.
 impl<P> Queue<P> {
     /// Returns the queue, if it has active queue management.
     pub fn managed(&self) -> Option<&Managed<P>> {
@@ -166,7 +166,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Returns the same, to be changed.
+    /// Returns the queue mutably, if it has active queue management.
     pub fn managed_mut(&mut self) -> Option<&mut Managed<P>> {
         match self {
             Queue::Managed(queue) => Some(queue),

@@ -72,7 +72,7 @@ pub(crate) fn class<P>(
     }
 }
 
-/// Returns a queue that priority classes share.
+/// Returns the counters of a queue shared by priority classes.
 pub(crate) fn priority<P>(level: u8, node: &Node<'_, P>) -> PriorityQueueCounters {
     let limit = match &node.member().plan.body {
         BodyPlan::Leaf { queue, .. } => queue.limit(),
@@ -91,7 +91,7 @@ pub(crate) fn priority<P>(level: u8, node: &Node<'_, P>) -> PriorityQueueCounter
     }
 }
 
-/// Returns a queue that is known by its number.
+/// Returns the counters of a numbered queue.
 pub(crate) fn numbered<P>(number: u8, node: &Node<'_, P>) -> NumberedQueueCounters {
     NumberedQueueCounters {
         number,
@@ -105,7 +105,7 @@ pub(crate) fn numbered<P>(number: u8, node: &Node<'_, P>) -> NumberedQueueCounte
     }
 }
 
-/// Returns a class or queue of a tree.
+/// Returns the counters of a class or queue of a tree.
 pub(crate) fn tree_node<P>(plan: &TreeNodePlan, node: &Node<'_, P>) -> TreeNodeCounters {
     let managed = node.queue().and_then(Queue::managed).map(Managed::counters);
     let early = node.random_detect().and_then(|red| red.counters().ecn_mark);
@@ -123,7 +123,7 @@ pub(crate) fn tree_node<P>(plan: &TreeNodePlan, node: &Node<'_, P>) -> TreeNodeC
     }
 }
 
-/// Returns a shaper of an interface with its queue.
+/// Returns the counters of an interface's shaper and its queue.
 pub(crate) fn interface_shaper<P>(node: &Node<'_, P>) -> Option<InterfaceShaperCounters> {
     let (active, most) = node.queue().and_then(Discipline::<P>::flows)?;
     let BodyPlan::Leaf { queue, .. } = &node.member().plan.body else { return None };
@@ -137,7 +137,7 @@ pub(crate) fn interface_shaper<P>(node: &Node<'_, P>) -> Option<InterfaceShaperC
     })
 }
 
-/// Returns a conversation that is known by its number; `rest` is of its next packet.
+/// Returns the counters of a numbered conversation; `rest` is that of its next packet.
 pub(crate) fn conversation<P>(number: u32, waiting: &Waiting<'_, P>, rest: HeaderRest) -> ConversationCounters {
     let head = &waiting.head.descriptor;
     let ip = (head.network != Network::Other).then_some(HeadIp {

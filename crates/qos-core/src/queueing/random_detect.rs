@@ -1,9 +1,9 @@
-//! Weighted random early detection: which packets are dropped before a queue is full.
+//! Weighted random early detection, which drops packets before a queue is full.
 //!
-//! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. Where the queue was empty before, the mean is
-//! first aged as if packets of mean size had come to an empty queue all that time, one after the other as fast as the
-//! line takes them (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", 1993); else what
-//! a burst left behind would make a line drop that has been idle since. Below the packet's least threshold it is
+//! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. If the queue was empty before, the mean is
+//! first aged as if packets of mean size had arrived at an empty queue during that time, one after another as fast as
+//! the line sends them (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", 1993); else
+//! what a burst left behind would make a line drop that has been idle since. Below the packet's least threshold it is
 //! accepted, from the greatest one on dropped, between them dropped with the probability (mean - min)/(max -
 //! min)/denominator (the formula is unconfirmed in that detail). Numbers that pass for random come from the seed of the
 //! ports' wiring, so that the same calls give the same packets.
@@ -44,9 +44,9 @@ pub(crate) struct RandomDetect {
     state: u64,
     /// Maximum service rate of the queue, b/s.
     rate: Rate,
-    /// All that came: their mean size is that of the packets in whose stead an idle queue ages.
+    /// All arrived packets; their mean size is used to age the mean depth of an idle queue.
     arrived: Count,
-    /// Since when the queue is empty, if it is; up to here the mean is aged.
+    /// Start of the present empty time, if any; the mean is aged up to it.
     empty_since: Time,
 }
 
@@ -79,8 +79,8 @@ impl RandomDetect {
         }
     }
 
-    /// Returns a packet comes to a queue of that `depth`; returns why it is dropped, if it is. One that may be marked
-    /// instead is.
+    /// Handles a packet that arrives at a queue of this `depth`. Returns the drop reason, if any; a packet that can be
+    /// marked is marked instead.
     pub fn arrive(&mut self, depth: Count, descriptor: &mut Descriptor) -> Option<DropReason> {
         self.arrived.add(descriptor.counted_len);
         let depth = if self.plan.in_bytes { depth.bytes } else { depth.packets };
@@ -163,7 +163,7 @@ impl RandomDetect {
     }
 }
 
-/// Returns the values as carried out: unchanged unless a deliberate mistake is active.
+/// Returns the effective values: unchanged unless a deliberate mistake is active.
 fn carried_out(row: ResolvedRandomDetectRow) -> ResolvedRandomDetectRow {
     let ResolvedRandomDetectRow { min, max, denominator, .. } = row;
     match row {

@@ -1,4 +1,4 @@
-//! The shaper: when the packets of a queue may leave.
+//! The shaper, which decides when the packets of a queue may leave.
 //!
 //! Credit grows by an increment (Bc, with `peak` Bc + Be) each interval, up to Bc + Be; a packet that leaves takes its
 //! bits. Packets are never split. Two rules make the long-run rate exact for any bursts:
@@ -17,15 +17,15 @@ use crate::time::{Duration, Time, NANOS_PER_SECOND};
 #[derive(Clone, Debug)]
 pub(crate) struct Shaper {
     plan: ShapePlan,
-    /// Most credit that a packet needs to leave.
+    /// Maximum credit that a packet needs to leave.
     most_needed: i64,
     credit: i64,
-    /// The last end of an interval that was accounted for.
+    /// End of the last interval that was accounted for.
     last: Time,
 }
 
 impl Shaper {
-    /// Returns a plan as carried out: unchanged unless a deliberate mistake is active.
+    /// Returns the effective plan: unchanged unless a deliberate mistake is active.
     fn carried_out(plan: ShapePlan) -> ShapePlan {
         match Shaper::spaced(plan) {
             plan if mistaken!(ShaperRateHigh) => ShapePlan { bc_bits: plan.bc_bits * 105 / 100, ..plan },
@@ -41,7 +41,7 @@ impl Shaper {
         }
     }
 
-    /// Returns a shaper that spaces packets has credit by the tick, and saves up at most a frame.
+    /// Returns the plan of a shaper that spaces packets: it gains credit per tick, and saves at most one frame.
     fn spaced(plan: ShapePlan) -> ShapePlan {
         if !plan.spaced {
             return plan;
@@ -89,7 +89,7 @@ impl Shaper {
         self.bits(bytes).min(self.most_needed)
     }
 
-    /// Returns the intervals until a packet of `bytes` may leave; zero when it may now.
+    /// Returns the intervals until a packet of `bytes` may leave; zero if it may leave now.
     #[inline]
     fn intervals_until(&self, bytes: u32) -> u64 {
         let missing = self.needed(bytes) - self.credit;
@@ -147,8 +147,8 @@ impl Shaper {
         self.credit -= self.bits(bytes);
     }
 
-    /// Returns whether the credit is beyond its limit. It is so only for a packet that waits, by less than an
-    /// increment, and that packet's bits are taken with the queue's last: not where nothing waits.
+    /// Returns whether the credit exceeds its limit. This occurs only while a packet waits, by less than an increment,
+    /// and never in an empty queue.
     pub fn exceeds(&self) -> bool {
         self.credit > self.plan.limit_bits() as i64
     }

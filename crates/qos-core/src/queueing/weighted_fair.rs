@@ -1,8 +1,8 @@
 //! Classic weighted fair queueing: the interface's `fair-queue`, and the queue under a classic shaper.
 //!
 //! A packet gets a sequence number: that of its conversation's last packet or of the packet served last, whichever is
-//! greater, plus its bytes times the conversation's weight 32384/(precedence + 1). The lowest number leaves first, so
-//! small packets and high precedences gain.
+//! greater, plus its bytes times the conversation's weight 32384/(precedence + 1). The packet with the lowest number
+//! leaves first, so small packets and high precedences gain.
 //!
 //! The congestive discard threshold counts the packets of all conversations together. From there on a packet that
 //! would be the last of all, with the highest number, is dropped, and every other one is taken; so a router with a
@@ -51,16 +51,16 @@ pub(crate) struct WeightedFair<P> {
     heads: WinnerTree,
     /// Conversations by the tail's sequence number, negated: the lowest is the first to be discarded.
     tails: WinnerTree,
-    /// The only conversation with packets, if there was no other since the queue was empty: it is in neither tree.
+    /// The only conversation with packets, if there has been no other since the queue was empty; it is in neither tree.
     lone: Option<usize>,
     /// Sequence number of the packet served last.
     served: u64,
     active: u32,
-    /// Packets of all conversations from which on one that would be the last is dropped.
+    /// Number of packets in all conversations above which a packet that would leave last is dropped.
     threshold: u64,
-    /// Maximum number of packets of all conversations, if it is this queue that limits them.
+    /// Maximum number of packets in all conversations, if this queue limits them.
     total: Option<u64>,
-    /// The weight of every packet; without it the precedence decides.
+    /// The weight of every packet; if none, the precedence decides.
     weight: Option<u64>,
     seed: u64,
     depth: Count,
@@ -84,7 +84,7 @@ impl<P> WeightedFair<P> {
         }
     }
 
-    /// Returns the type of service is part of the key in this generation.
+    /// Returns the conversation of a packet. In this generation, the type of service is part of the key.
     fn conversation(&self, descriptor: &Descriptor) -> usize {
         match self.total {
             Some(_) if mistaken!(ShaperQueueFifo) => return 0,
@@ -137,7 +137,7 @@ impl<P> WeightedFair<P> {
         self.conversations[self.last()?].items.back().map(|(number, _)| *number)
     }
 
-    /// Returns the conversation of a packet and the number that it gets there.
+    /// Returns the conversation of a packet and its number there.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         let index = self.conversation(descriptor);
         let cost = u64::from(descriptor.counted_len).max(1) * self.weight_of(descriptor);
@@ -197,7 +197,7 @@ pub(crate) fn weight(precedence: u8) -> u64 {
 }
 
 impl<P> Discipline<P> for WeightedFair<P> {
-    /// Returns the congestive discard, and a limit of the queue's own.
+    /// Returns the place of a packet, after the congestive discard and the queue's own limit.
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
         let place = self.next(descriptor);
         let behind_all = || self.highest().is_none_or(|highest| place.number >= highest);

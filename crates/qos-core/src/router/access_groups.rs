@@ -1,4 +1,4 @@
-//! The access lists that filter an interface in one direction, at work.
+//! Running state of the access lists that filter an interface in one direction.
 
 use crate::classify::access_list::AccessList;
 use crate::counters::count::Count;

@@ -42,8 +42,8 @@ impl Admission {
         *present = next;
     }
 
-    /// Filters, meters and marks a packet: why it may not pass. What the router itself sends is not filtered (Cisco,
-    /// "ip access-group").
+    /// Filters, meters and marks a packet. Returns the drop reason, if any. Packets of the router itself are not
+    /// filtered (Cisco, "ip access-group").
     pub fn refuses(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
         let transit = descriptor.input_port.is_some();
         if self.groups.as_mut().is_some_and(|groups| transit && !groups.permit(descriptor, lists)) {

@@ -1,7 +1,7 @@
 //! A router port's egress: access lists, `rate-limit`, output policy, queues, transmit ring, link.
 //!
 //! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a
-//! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on
+//! shaper releases a packet. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on
 //! time.
 
 use std::cmp::Reverse;
@@ -35,7 +35,7 @@ use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
 
-/// Maximum number of reported conversations: as an interface has by default where its bandwidth is above 512 kb/s.
+/// Maximum number of reported conversations: the default of an interface with a bandwidth above 512 kb/s.
 const CONVERSATIONS_REPORTED: usize = 256;
 
 /// Place of a packet that has passed the stages ahead of the queues.
@@ -44,7 +44,7 @@ struct Passed {
     class: Option<usize>,
     /// The node of its queue.
     leaf: usize,
-    /// It joins the queue and moves on to the transmit ring at once.
+    /// Whether it moves on from the queue to the transmit ring at once.
     straight: bool,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Egress<P> {
     /// Passage of the frame at the head of the ring over the link.
     upcoming: Option<Passage>,
     queue_drops: u64,
-    /// The class of the frame that started last, and when its last bit is on the wire.
+    /// The class of the frame that started last, and the time at which its last bit is on the wire.
     on_wire: Option<(usize, Time)>,
     /// Policy of a port with subinterfaces.
     pub vlans: Option<Box<Vlans>>,
@@ -183,7 +183,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Drops everything that waits.
+    /// Drops all waiting packets.
     fn purge(&mut self, now: Time, outputs: &mut Outputs<P>) {
         for item in self.scheduler.drain() {
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
@@ -280,7 +280,8 @@ impl<P> Egress<P> {
         Ok(Passed { class: Some(class), leaf, straight })
     }
 
-    /// Drops what shapers had let go and the queues behind them did not take, and what active queue management dropped.
+    /// Drops the packets that shapers released and the next queues refused, and those dropped by active queue
+    /// management.
     #[inline]
     fn drop_refused(&mut self, outputs: &mut Outputs<P>) {
         if self.scheduler.has_refused() {
@@ -363,8 +364,8 @@ impl<P> Egress<P> {
         Some(self.outbound.link.pass(entered, item.descriptor.line_len))
     }
 
-    /// Finds out when the frame at the head of the ring will pass. To be called when that frame, or the link's rate, is
-    /// another one.
+    /// Calculates the passage of the frame at the head of the ring. Must be called after that frame or the link's rate
+    /// has changed.
     #[inline]
     fn look_ahead(&mut self) {
         self.upcoming = self.head_passage();
@@ -375,8 +376,8 @@ impl<P> Egress<P> {
         (self.ring.has_room() || self.scheduler.releases_apart()) && self.scheduler.len() > 0
     }
 
-    /// Returns the packet that a shaper lets go next, where no frame is in the ring: when it is let go, and when it can
-    /// have reached the other end at the earliest.
+    /// Returns the time at which a shaper next releases a packet, if no frame is in the ring, and the earliest time at
+    /// which it can reach the other end.
     #[inline]
     fn next_release(&self) -> Option<(Time, Time)> {
         if !self.scheduler.shapes() {
@@ -499,8 +500,8 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Returns the conversations that have packets, those with most first; `rest` knows of a packet what the engine
-    /// does not.
+    /// Returns the conversations with packets, in order of decreasing packets; `rest` supplies the header fields that
+    /// the engine lacks.
     pub fn conversations(&self, rest: &dyn Fn(&P) -> HeaderRest) -> Vec<ConversationCounters> {
         let numbers = |class| self.policy.as_ref().and_then(|policy| policy.conversation(class));
         let reported = self.scheduler.waiting_conversations().map(|waiting| {
@@ -520,7 +521,7 @@ impl<P> Egress<P> {
         node.random_detect().map(RandomDetect::counters)
     }
 
-    /// Returns the queues that have numbers.
+    /// Returns the numbered queues.
     pub fn numbered_counters(&self) -> Vec<NumberedQueueCounters> {
         let queues = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.queues);
         queues.iter().map(|(number, node)| queue_counters::numbered(*number, &self.scheduler.node(*node))).collect()

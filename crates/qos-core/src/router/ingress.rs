@@ -57,7 +57,8 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Filters, classifies, marks and polices a packet that has come from the link at `now`: why it may not pass.
+    /// Filters, classifies, marks and polices a packet that has arrived from the link at `now`. Returns the drop
+    /// reason, if any.
     #[inline(always)]
     pub fn refuses(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
         if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(descriptor)) {

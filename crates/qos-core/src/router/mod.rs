@@ -1,5 +1,5 @@
-//! A router's port: from the wire through the input policy inside, and from there through output policy, queues and
-//! transmit ring onto the wire.
+//! A router's port: input from the wire through the input policy, and output through output policy, queues and transmit
+//! ring onto the wire.
 
 pub(crate) mod access_groups;
 pub(crate) mod admission;

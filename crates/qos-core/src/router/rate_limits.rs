@@ -1,4 +1,4 @@
-//! The `rate-limit` lines of an interface in one direction, at work.
+//! Running state of the `rate-limit` lines of an interface in one direction.
 
 use crate::classify::access_list::AccessList;
 use crate::classify::marking;
@@ -44,7 +44,7 @@ impl RateLimits {
         self.lines.iter().map(|line| &line.plan).eq(plans)
     }
 
-    /// Meters and marks a packet by each line that it comes to: whether it may pass.
+    /// Meters and marks a packet by each line that applies. Returns whether it may pass.
     pub fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> bool {
         // Cisco, "Committed Access Rate", restrictions: IP only.
         if !descriptor.is_ip() {

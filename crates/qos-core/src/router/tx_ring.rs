@@ -8,8 +8,8 @@ use crate::queueing::discipline::Item;
 use crate::time::Time;
 use crate::wire::framing::ATM_CORE_HEADER;
 
-/// A ring with a limit of packets, or of the particles that hold them: a packet is taken while less than the limit is
-/// in use.
+/// A ring with a limit of packets, or of the particles that hold them: a packet is accepted while less than the limit
+/// is in use.
 #[derive(Debug)]
 pub(crate) struct TxRing<P> {
     entries: VecDeque<(Time, Item<P>)>,
@@ -45,7 +45,7 @@ impl<P> TxRing<P> {
         self.entries.push_back((now, item));
     }
 
-    /// Returns the first packet and when it came into the ring.
+    /// Returns the first packet and the time at which it entered the ring.
     #[inline]
     pub fn head(&self) -> Option<(Time, &Item<P>)> {
         self.entries.front().map(|(entered, item)| (*entered, item))

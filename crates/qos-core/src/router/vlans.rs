@@ -4,14 +4,14 @@ use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::plan::port::SubinterfacePlan;
 
-/// VLANs that a tag can name.
+/// Number of VLANs that a tag can name.
 const VLANS: usize = 4_096;
-/// Frames of the port itself, without a tag.
+/// Index of the port itself, for frames without a tag.
 const MAIN: u16 = u16::MAX - 1;
-/// No subinterface, or one that is shut down.
+/// Index for no subinterface, or one that is shut down.
 const NOBODY: u16 = u16::MAX;
 
-/// The subinterfaces of a port, one direction.
+/// The subinterfaces of a port in one direction.
 #[derive(Debug)]
 pub(crate) struct Vlans {
     /// Number of the subinterface by VLAN; 0 is a frame without a tag.

@@ -4,11 +4,11 @@ use crate::wire::bytes::u16_at;
 
 /// Bytes of an Ethernet II header without tags.
 pub const HEADER: usize = 14;
-/// Bytes of the two addresses, behind which come tags or the EtherType.
+/// Bytes of the two addresses, which are followed by tags or the EtherType.
 pub const ADDRESSES: usize = 12;
 /// Bytes of a VLAN tag.
 pub const TAG: usize = 4;
-/// Tags deeper than this are not looked behind.
+/// Maximum number of parsed tags.
 const MAX_TAGS: usize = 2;
 
 /// EtherTypes.
@@ -55,7 +55,7 @@ pub struct Layout {
     pub ethertype: u16,
     /// Offset of the packet.
     pub network: usize,
-    /// Tags, at most two; behind those the EtherType may be that of another.
+    /// Number of tags, at most two; `ethertype` may then be that of a further tag.
     pub tags: usize,
 }
 
@@ -74,8 +74,8 @@ impl Layout {
     }
 }
 
-/// Writes a class of service into the outermost tag of a frame. Returns whether the frame changed; one without a tag
-/// does not.
+/// Writes a class of service into the outermost tag of a frame. Returns whether the frame changed: only one with a tag
+/// does.
 pub fn rewrite_cos(frame: &mut [u8], cos: u8) -> bool {
     match Layout::of(frame) {
         Some(found) if found.tags > 0 => {

@@ -1,4 +1,4 @@
-//! Framings: which bytes of a packet are counted, and which take time on the line.
+//! Framings: the counted bytes of a packet, and its bytes on the line.
 
 #[cfg(feature = "serde")]
 use schemars::JsonSchema;
@@ -40,8 +40,8 @@ pub(crate) enum Medium {
 }
 
 impl Framing {
-    /// Returns whether what an interface with this encapsulation sends is understood on a link with another framing.
-    /// LLC/SNAP says of each packet what is in it.
+    /// Returns whether packets of an interface with this encapsulation are understood on a link with another framing.
+    /// LLC/SNAP identifies the content of each packet.
     pub(crate) fn carries_encapsulation(self, link: Framing) -> bool {
         match (self.medium(), link) {
             (Medium::Atm, Framing::PppoaSnap | Framing::PppoeoaSnap) => self == link || self == Framing::Aal5snap,
@@ -61,14 +61,14 @@ impl Framing {
     }
 }
 
-/// Bytes that IOS counts of a packet on a virtual circuit besides IP and encapsulation: its own header, "internal
-/// virtual circuit encapsulation bytes" in Cisco's document 10420, where 60 bytes of IP with LLC/SNAP count 72. With
-/// other encapsulations \[I\].
+/// Bytes that IOS counts for a packet on a virtual circuit in addition to IP and encapsulation: its internal header,
+/// "internal virtual circuit encapsulation bytes" in Cisco's document 10420, where 60 bytes of IP with LLC/SNAP count
+/// 72. With other encapsulations \[I\].
 pub const ATM_CORE_HEADER: u32 = 4;
 
 /// PPP's protocol field.
 const PPP: u32 = 2;
-/// PPPoE's header, and PPP's protocol field behind it.
+/// Bytes of PPPoE's header and PPP's protocol field.
 const PPPOE: u32 = 6 + PPP;
 /// LLC and SNAP of a routed protocol: `aa-aa-03`, an organisation, an EtherType.
 const SNAP: u32 = 8;
@@ -111,7 +111,7 @@ const AAL5_TRAILER: u32 = 8;
 pub(crate) const CELL: u32 = 53;
 pub(crate) const CELL_PAYLOAD: u32 = 48;
 
-/// Returns the number of bytes of cells that so many bytes take in AAL5.
+/// Returns the number of bytes of the AAL5 cells that contain this many bytes.
 fn cells(bytes: u32) -> u32 {
     if mistaken!(CellsRoundedDown) {
         return (bytes + AAL5_TRAILER) / CELL_PAYLOAD * CELL;
@@ -130,7 +130,7 @@ pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u
     }
 }
 
-/// Returns the same with any other framing.
+/// Returns the counted bytes and line bytes with any other framing.
 #[inline(never)]
 fn framed_otherwise(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     match framing {

@@ -41,11 +41,11 @@ pub mod ecn {
     pub const CE: u8 = 0b11;
 }
 
-/// The header of an IPv4 packet, which is there as a whole.
+/// The complete header of an IPv4 packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv4<'a> {
     fixed: &'a [u8; IPV4_HEADER],
-    /// Bytes of it, options included.
+    /// Bytes of the header, options included.
     pub len: usize,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Ipv4<'a> {
         (fixed[0] >> 4 == 4 && len >= IPV4_HEADER && packet.len() >= len).then_some(Ipv4 { fixed, len })
     }
 
-    /// Returns the number of bytes of the packet, as it says itself.
+    /// Returns the length of the packet according to its header.
     pub fn total_len(&self) -> usize {
         usize::from(u16::from_be_bytes([self.fixed[2], self.fixed[3]]))
     }
@@ -121,7 +121,7 @@ impl<'a> Ipv6<'a> {
         (fixed[0] >> 4 == 6).then_some(Ipv6 { fixed })
     }
 
-    /// Returns the number of bytes of the packet, as it says itself.
+    /// Returns the length of the packet according to its header.
     pub fn total_len(&self) -> usize {
         IPV6_HEADER + usize::from(u16::from_be_bytes([self.fixed[4], self.fixed[5]]))
     }
@@ -151,7 +151,7 @@ impl<'a> Ipv6<'a> {
         self.fixed[7]
     }
 
-    /// Returns the source and destination address, as bytes one behind the other.
+    /// Returns the bytes of the source and destination addresses.
     pub fn addresses(&self) -> [u8; 32] {
         let mut both = [0; 32];
         both.copy_from_slice(&self.fixed[8..]);
@@ -175,15 +175,14 @@ impl<'a> Ipv6<'a> {
     }
 }
 
-/// Writes a code point into a frame and keeps the IPv4 header checksum right (RFC 1624). Returns whether the frame
-/// changed.
+/// Writes a code point into a frame and updates the IPv4 header checksum (RFC 1624). Returns whether the frame changed.
 ///
-/// A frame that holds no IP packet is left alone.
+/// A frame without an IP packet is not changed.
 pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
     rewrite_traffic_class(frame, 0xfc, dscp << 2)
 }
 
-/// Writes the code point of explicit congestion notification into a frame, as [`rewrite_dscp`] does the other.
+/// Writes the code point of explicit congestion notification into a frame, like [`rewrite_dscp`].
 pub fn rewrite_ecn(frame: &mut [u8], ecn: u8) -> bool {
     rewrite_traffic_class(frame, 0x03, ecn)
 }
@@ -216,7 +215,7 @@ fn rewrite_traffic_class(frame: &mut [u8], mask: u8, bits: u8) -> bool {
     }
 }
 
-/// Returns the source and destination port of TCP or UDP; each none if the bytes end before it.
+/// Returns the source and destination port of TCP or UDP; each `None` if it is beyond the end.
 pub fn ports(segment: &[u8]) -> (Option<u16>, Option<u16>) {
     (u16_at(segment, 0), u16_at(segment, 2))
 }

@@ -1,6 +1,6 @@
 //! Wire formats: Ethernet, VLAN tags, IPv4 and IPv6, and framings with their overheads.
 //!
-//! Frames come from a network, so nothing about them is believed: any bytes are safe input.
+//! Frames come from a network, so they are not trusted: any bytes are safe input.
 
 pub mod bytes;
 pub(crate) mod checksum;

@@ -14,8 +14,9 @@ const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const MAXIMUM_SEGMENT_SIZE: u8 = 2;
 
-/// Lowers the maximum segment size (RFC 9293, 3.7.1) in a SYN over IPv4 to at most `most` bytes, and keeps the checksum
-/// right. Returns whether the frame changed: one that is no such SYN, or names none or no greater size, is left alone.
+/// Lowers the maximum segment size (RFC 9293, 3.7.1) in a SYN over IPv4 to at most `most` bytes, and updates the
+/// checksum. Returns whether the frame changed: a frame without such a SYN, without the option or without a greater
+/// size is not changed.
 pub fn lower_mss(frame: &mut [u8], most: u16) -> bool {
     let Some((start, end)) = syn(frame) else { return false };
     let segment = &mut frame[start..end];

@@ -8,7 +8,7 @@ use crate::wire::framing::Framing;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Few values, so that packets and classes meet.
+/// Number of different values: few, so that packets match classes.
 const HOSTS: u8 = 3;
 
 fn address(host: u8, ipv6: bool) -> IpAddr {

@@ -1,9 +1,9 @@
 //! CAKE: tins by code point, flow queues with fairness among hosts, COBALT.
 //!
-//! Source: "Piece of CAKE" (see [`crate::queueing::aqm::cobalt`]), tc-cake(8), and Linux's `sch_cake`. The rate that
-//! the whole keeps is that of the scheduler's shaper above this queue, which lets a packet go as soon as the one before
-//! it has had its time: CAKE's own shaper, which has no burst. Within that a tin has priority over those before it up
-//! to its threshold rate; without a rate the tins share by deficit round robin.
+//! Source: "Piece of CAKE" (see [`crate::queueing::aqm::cobalt`]), tc-cake(8), and Linux's `sch_cake`. The total rate
+//! is that of the scheduler's shaper above this queue, which releases a packet as soon as the time of the previous one
+//! has passed: CAKE's own shaper, which has no burst. Within that a tin has priority over those before it up to its
+//! threshold rate; without a rate the tins share by deficit round robin.
 //!
 //! In a tin flows take turns by deficit round robin, those that have just become active first. A flow whose host has n
 //! bulk flows gets 1/n of the quantum (triple isolation: n is the greater of its source's and its destination's).
@@ -30,10 +30,10 @@ enum Set {
     None,
     /// The flow has just become active.
     Sparse,
-    /// It has used its first quantum and is empty: in turn with the bulk flows, counted as a sparse one.
+    /// The flow has used its first quantum and is empty: it takes turns with the bulk flows, but counts as sparse.
     SparseWait,
     Bulk,
-    /// Empty, while its management calms down.
+    /// Empty, while the state of its queue management decays.
     Decaying,
 }
 
@@ -70,7 +70,7 @@ struct Tin<P> {
     bulk_flows: u32,
     depth: Count,
     deficit: i64,
-    /// Time from which it is below its threshold.
+    /// Time at which its rate falls below the threshold.
     time_next: Time,
     ways: Ways,
     sent: Count,
@@ -85,11 +85,11 @@ pub(crate) struct Cake<P> {
     plan: CakePlan,
     seed: u64,
     tins: Vec<Tin<P>>,
-    /// The tin in turn, without a rate.
+    /// The tin that has its turn, without a rate.
     current: usize,
     chance: Chance,
     depth: Count,
-    /// Bytes that the packets take in memory.
+    /// Memory used by the packets, in bytes.
     memory: u64,
 }
 
@@ -127,7 +127,7 @@ impl<P> Tin<P> {
         }
     }
 
-    /// Returns the queue of a packet, which is its flow's from now on.
+    /// Returns the queue of a packet, which belongs to its flow from now on.
     fn flow_of(&mut self, hashes: Hashes) -> usize {
         let Tin { flows, tags, .. } = self;
         let (at, found) = place(hashes.flow, tags, |at| flows[at].set != Set::None);
@@ -147,7 +147,7 @@ impl<P> Tin<P> {
         at
     }
 
-    /// Adds a queue to the bulk flows of its hosts, or takes it away, if it is one.
+    /// Adds a queue to the bulk flows of its hosts, or removes it, if it is one.
     fn count_bulk(&mut self, at: usize, add: bool) {
         let Flow { set, source, destination, .. } = self.flows[at];
         if set == Set::Bulk {
@@ -177,7 +177,7 @@ impl<P> Tin<P> {
         self.sparse_flows + self.bulk_flows > 0
     }
 
-    /// Returns the list of the next flow. The decaying ones have their turn first, one of them each time.
+    /// Returns the list of the next flow. Decaying flows come first, one at a time.
     fn next_list(&mut self, first: bool) -> Option<&mut VecDeque<u32>> {
         let Tin { sparse, bulk, decaying, .. } = self;
         if first && !decaying.is_empty() {
@@ -237,7 +237,7 @@ impl<P> Tin<P> {
     }
 }
 
-/// Returns an average that moves by 2⁻ⁿ of the distance.
+/// Returns the average after a step of 2⁻ⁿ of its distance from the value.
 fn averaged(average: u64, sample: u64, shift: u32) -> u64 {
     average - (average >> shift) + (sample >> shift)
 }
@@ -274,8 +274,8 @@ impl<P> Cake<P> {
         ((u64::from(plan.flow_quantum) * u64::from(65_535 / load) + rest) >> 16) as i64
     }
 
-    /// Removes a packet from the head of the longest queue, with which one of so many bytes at `own` is counted; false
-    /// when that queue has nothing but it. Rare, so that all queues are looked at.
+    /// Removes a packet from the head of the longest queue, counting the new packet at `own`. Returns false if that
+    /// queue has no other packet. This is rare, so all queues are searched.
     #[cold]
     fn make_room(&mut self, now: Time, own: (usize, usize), bytes: u32, lost: &mut Vec<Lost<P>>) -> bool {
         let mut longest = (own, self.tins[own.0].flows[own.1].bytes + u64::from(bytes));
@@ -331,7 +331,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// Returns a packet of a flow that may leave now; none if it was dropped, or if there was none.
+    /// Returns a packet of a flow that may leave now; `None` if it was dropped, or if there was none.
     fn take(&mut self, number: usize, at: usize, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>> {
         loop {
             let random = self.chance.next();

@@ -1,7 +1,7 @@
 //! CAKE's hash of flows: eight ways.
 //!
-//! A flow has the queue of its hash, or another one of the same set of eight where that is taken by another flow; so
-//! flows collide only when more than eight of a set are active. Hosts are identified the same way (Linux's `sch_cake`,
+//! A flow has the queue of its hash, or, if another flow uses it, a different queue of the same set of eight; flows
+//! collide only if more than eight of a set are active. Hosts are identified the same way (Linux's `sch_cake`,
 //! "set-associative hashing").
 
 use std::net::IpAddr;
@@ -15,14 +15,14 @@ pub(crate) const QUEUES: usize = 1_024;
 /// Queues of a set.
 const WAYS: usize = 8;
 
-/// Way in which the queue of a packet was found.
+/// Counters of the ways in which the queues of packets were found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ways {
-    /// Another queue of the set had been taken for the flow.
+    /// Packets of flows with another queue of the set.
     pub indirect: u64,
-    /// A free queue was taken.
+    /// Packets that got a free queue.
     pub misses: u64,
-    /// All queues of the set were taken by others.
+    /// Packets that share a queue because all queues of the set were in use.
     pub collisions: u64,
 }
 
@@ -59,8 +59,8 @@ impl Hashes {
     }
 }
 
-/// Returns the place of a tag in a table of sets: the queue that it has, or a free one, or the one of its hash. The
-/// second part is how it was found.
+/// Returns the place of a tag in a table of sets (its present queue, a free one, or the one of its hash), and the way
+/// in which it was found.
 pub(crate) fn place(tag: u64, tags: &[u64], taken: impl Fn(usize) -> bool) -> (usize, Found) {
     let hash = (tag % tags.len() as u64) as usize;
     let (set, way) = (hash - hash % WAYS, hash % WAYS);

@@ -1,4 +1,4 @@
-//! COBALT, the active queue management of CAKE: CoDel and BLUE side by side.
+//! COBALT, the active queue management of CAKE: CoDel and BLUE in parallel.
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for
 //! Home Gateways", IEEE LANMAN 2018, and Linux's `sch_cake`. CoDel (RFC 8289) signals at interval/√n as usual, by marks
@@ -11,7 +11,7 @@ use crate::plan::aqm::TinPlan;
 use crate::queueing::aqm::manage::mark;
 use crate::time::{Duration, Time};
 
-/// Step by which BLUE's probability grows and shrinks, of 2³².
+/// Steps by which BLUE's probability grows and shrinks, in units of 2⁻³².
 const BLUE_UP: u32 = 1 << 24;
 const BLUE_DOWN: u32 = 1 << 20;
 
@@ -64,13 +64,12 @@ impl Cobalt {
         }
     }
 
-    /// Returns whether state remains that decays with time.
+    /// Returns whether some state still decays with time.
     pub fn is_active(&self, now: Time) -> bool {
         self.probability > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Returns the decision on a departing packet with this wait; a marked packet is marked here. `random` is uniform
-    /// below 2³².
+    /// Decides on a departing packet with this wait, and marks it if necessary. `random` is uniform below 2³².
     pub fn decide(
         &mut self,
         now: Time,
@@ -116,12 +115,12 @@ impl Cobalt {
     }
 }
 
-/// Numbers that pass for random.
+/// Pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(pub u64);
 
 impl Chance {
-    /// Returns the next one.
+    /// Returns the next number.
     pub fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mix(self.0) >> 32) as u32

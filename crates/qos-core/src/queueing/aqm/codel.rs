@@ -1,8 +1,8 @@
 //! CoDel's control law: "Controlled Delay Active Queue Management", K. Nichols, V. Jacobson, A. McGregor, J. Iyengar,
 //! RFC 8289, sections 5.3 to 5.6.
 //!
-//! A packet's queueing delay is known when it leaves. When it was at least the target for a whole interval, with more
-//! than a full packet waiting, packets are dropped as they leave, the n-th of a cycle interval/√n after the one before
+//! A packet's queueing delay is known when it leaves. If it was at least the target for a whole interval, with more
+//! than a full packet waiting, packets are dropped at departure, the n-th of a cycle interval/√n after the one before
 //! it. With ECN (RFC 3168) a packet is marked in place of a drop. As in Linux (`include/net/codel_impl.h`), the inverse
 //! root is approximated by a step of Newton's method for each drop, times are in units of 1024 ns, and `ce_threshold`
 //! marks packets that waited longer than that.
@@ -13,8 +13,8 @@ use crate::queueing::aqm::manage::{mark, Decisions, Lost, FULL_FRAME};
 use crate::queueing::discipline::Item;
 use crate::time::{Duration, Time};
 
-/// Intervals since the last drop within which a new cycle goes on from the rate of the last one (RFC 8289, section
-/// 5.5).
+/// Number of intervals since the last drop within which a new cycle continues at the rate of the last one (RFC 8289,
+/// section 5.5).
 const CYCLES_APART: u64 = 16;
 
 /// Nanoseconds in a unit of the law's clock (`CODEL_SHIFT` in Linux).
@@ -25,7 +25,7 @@ const INVERSE_ROOT_OF_ONE: u16 = u16::MAX;
 
 /// A queue from which the law takes packets.
 pub(crate) trait Waiting<P> {
-    /// Returns the packet that came first.
+    /// Removes the packet that arrived first.
     fn pop(&mut self) -> Option<Item<P>>;
     /// Returns the number of counted bytes in the queue.
     fn bytes(&self) -> u64;
@@ -39,7 +39,7 @@ pub(crate) struct Codel {
     drop_next: Time,
     /// Drops in the current dropping cycle.
     pub count: u32,
-    /// The same when the cycle began.
+    /// Drops at the start of the present cycle.
     last_count: u32,
     /// Approximation of 1/√count, in units of 2⁻¹⁶.
     inverse_root: u16,
@@ -88,7 +88,7 @@ impl Codel {
         from + Duration(ticks * TICK_NS)
     }
 
-    /// Returns the packet that leaves at `now`; packets dropped before it are put in `lost`.
+    /// Removes the packet that leaves at `now`; packets dropped before it are put in `lost`.
     pub fn dequeue<P>(
         &mut self,
         now: Time,
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Returns the packets numbered from 0 that all came at the beginning.
+    /// Returns packets, numbered from 0, that all arrived at the beginning.
     fn queue(packets: u32, ecn: u8) -> VecDeque<Item<u32>> {
         let descriptor = Descriptor { counted_len: 1_514, ecn, ..Descriptor::UNKNOWN };
         (0..packets).map(|payload| Item { descriptor, payload, class: None, arrival: Time(0), delayed: 0 }).collect()

@@ -1,8 +1,8 @@
 //! FQ-CoDel: "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", T. Hoeiland-Joergensen,
 //! P. McKenney, D. Taht, J. Gettys, E. Dumazet, RFC 8290.
 //!
-//! Flows are hashed to queues, which take turns by deficit round robin; those that have just become active come before
-//! the others. Each queue has a CoDel of its own (section 4.2); as in Linux it is asked with the bytes of all queues.
+//! Flows are hashed to queues, which take turns by deficit round robin; flows that have just become active come before
+//! the others. Each queue has a separate CoDel (section 4.2); as in Linux it is asked with the bytes of all queues.
 //! When the limit is reached packets of the queue with most bytes are dropped from its head, half of it and at most 64
 //! at once (section 4.1). A packet that has just come is among them only if its queue had no other.
 
@@ -25,7 +25,7 @@ struct Flow<P> {
     bytes: u64,
     deficit: i64,
     law: Codel,
-    /// The flow is in one of the lists.
+    /// Whether the flow is in one of the lists.
     listed: bool,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct FqCodel<P> {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     depth: Count,
-    /// Bytes that the packets take in memory.
+    /// Memory used by the packets, in bytes.
     memory: u64,
     active: u32,
     decisions: Decisions,
-    /// Times that a flow became a new one.
+    /// Number of times that a flow became new.
     begun: u64,
 }
 
-/// A flow's packets, among those of all.
+/// The packets of one flow, with the common counters.
 struct OfFlow<'a, P> {
     flow: &'a mut VecDeque<Item<P>>,
     bytes: &'a mut u64,
@@ -85,7 +85,7 @@ impl<P> FqCodel<P> {
         }
     }
 
-    /// Returns the queue of a packet: any number of them, not a power of two alone.
+    /// Returns the queue of a packet; the number of queues need not be a power of two.
     fn flow_of(&self, descriptor: &Descriptor) -> usize {
         match self.plan.flows {
             flows if flows.is_power_of_two() => flow_index(descriptor.flow, self.seed, flows),
@@ -93,8 +93,8 @@ impl<P> FqCodel<P> {
         }
     }
 
-    /// Makes room by dropping from the queue with most bytes, among which a packet of so many that comes to `own` is
-    /// counted. Whether it may come. Rare, so that all queues are looked at, as Linux does.
+    /// Makes room by dropping from the queue with the most bytes, counting the new packet at `own`. Returns whether
+    /// that packet may join. This is rare, so all queues are searched, as in Linux.
     #[cold]
     fn make_room(&mut self, own: usize, bytes: u32, lost: &mut Vec<Lost<P>>) -> bool {
         let with_own = |(index, flow): (usize, &Flow<P>)| flow.bytes + if index == own { u64::from(bytes) } else { 0 };

@@ -22,7 +22,7 @@ pub(crate) fn memory_of(bytes: u32) -> u64 {
     SK_BUFF + (u64::from(bytes) + AROUND_PACKET).next_power_of_two()
 }
 
-/// Marks a packet of an ECN-capable transport (RFC 3168, section 5); whether it is one.
+/// Marks a packet of an ECN-capable transport (RFC 3168, section 5). Returns whether it is one.
 pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
     let capable = descriptor.ecn != ecn::NOT_ECT;
     if capable {
@@ -31,20 +31,20 @@ pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
     capable
 }
 
-/// Operations of a discipline under active queue management. The scheduler keeps time and depth for all of them.
+/// Operations of a discipline under active queue management. The scheduler tracks time and depth for all of them.
 pub(crate) trait Manage<P> {
     /// Decides on an arriving packet; packets removed to make room are put in `lost`.
     fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason>;
     /// Adds an admitted packet.
     fn join(&mut self, place: Place, item: Item<P>);
-    /// Removes the packet that leaves at `now`; those dropped on the way are put in `lost`. There is one if the queue
-    /// holds any.
+    /// Removes the packet that leaves at `now`; packets dropped before it are put in `lost`. Returns a packet if the
+    /// queue has any.
     fn leave(&mut self, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>>;
     /// Removes any packet, regardless of the management.
     fn remove(&mut self) -> Option<Item<P>>;
     /// Returns the approximate length of the packet that leaves next, in counted bytes; `None` if the queue is empty.
     fn next_bytes(&self) -> Option<u32>;
-    /// Returns everything that waits.
+    /// Returns all waiting packets.
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
     where
         P: 'a;
@@ -67,7 +67,7 @@ pub(crate) struct Decisions {
     pub early: Count,
     /// Marked instead of dropped.
     pub marked: Count,
-    /// Marked above the threshold of `ce_threshold`.
+    /// Marked because the delay exceeded `ce_threshold`.
     pub over_threshold: Count,
     /// Wait of the packet that left last, ns.
     pub sojourn_ns: Option<u64>,

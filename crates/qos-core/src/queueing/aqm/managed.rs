@@ -17,8 +17,8 @@ pub(crate) struct Managed<P> {
     kind: Kind<P>,
     /// The packet that leaves next, between `stage` and `dequeue`.
     staged: Option<Item<P>>,
-    /// Stands for the packet that leaves next: which one that is will be known when it leaves. On the line it takes no
-    /// time, so that nobody expects it too late.
+    /// Placeholder for the packet that leaves next, which is selected only at departure. It takes no time on the line,
+    /// so that no event is scheduled too late.
     front: Descriptor,
     holds: bool,
 }
@@ -65,7 +65,7 @@ impl<P> Managed<P> {
         place
     }
 
-    /// Decides which packet leaves at `now`, which `dequeue` then gives.
+    /// Selects the packet that leaves at `now`; `dequeue` then returns it.
     pub fn stage(&mut self, now: Time, lost: &mut Vec<Lost<P>>) {
         if self.staged.is_none() {
             self.staged = each!(&mut self.kind, queue => queue.leave(now, lost));

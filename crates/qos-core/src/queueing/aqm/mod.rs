@@ -1,9 +1,8 @@
 //! Queues with active queue management: CoDel, FQ-CoDel, PIE and CAKE.
 //!
-//! Such a queue decides on a packet when it comes ([`managed::Managed::admit`]) and when it is to leave
-//! ([`managed::Managed::stage`]).
-//! Both know the time, and both may drop packets that wait. The scheduler asks for the second right before it takes a
-//! packet, so that the other disciplines have nothing of it.
+//! Such a queue decides on a packet at its arrival ([`managed::Managed::admit`]) and at its departure
+//! ([`managed::Managed::stage`]). Both decisions use the time, and both may drop waiting packets. The scheduler
+//! requests the second right before it removes a packet, so that the other disciplines have nothing of it.
 
 pub(crate) mod cake;
 pub(crate) mod cake_flows;

@@ -12,13 +12,13 @@ use crate::plan::aqm::PiePlan;
 use crate::queueing::aqm::manage::FULL_FRAME;
 use crate::time::{Duration, Time, NANOS_PER_SECOND};
 
-/// Delay for which nothing is dropped after the queue was idle (RFC 8033: MAX_BURST).
+/// Allowance after an idle time, during which nothing is dropped (RFC 8033: MAX_BURST).
 const MAX_BURST: Duration = Duration::from_millis(150);
 
-/// Delay from which on the probability grows by [`STEP`] each period (RFC 8033, section 5.2).
+/// Delay above which the probability grows by [`STEP`] each period (RFC 8033, section 5.2).
 const LONG_DELAY: Duration = Duration::from_millis(250);
 
-/// Most that the probability grows in a period while it is at least a tenth (RFC 8033, section 5.2).
+/// Maximum growth of the probability in a period while it is at least a tenth (RFC 8033, section 5.2).
 const STEP: f64 = 0.02;
 
 /// Value above which the probability is set to 1. The RFC does so above 1. In Linux the number 1 is 2^56, and what does
@@ -34,14 +34,15 @@ pub(crate) const MOST_MARKED: f64 = 0.1;
 /// Sums of probabilities between which a drop is left to chance (RFC 8033, section 5.4).
 const CERTAIN: (f64, f64) = (0.85, 8.5);
 
-/// Updates that are made one by one; after so many without change in the queue nothing moves any more.
+/// Maximum number of updates that are calculated individually; after that, an unchanged queue no longer changes the
+/// state.
 const MOST_UPDATES: u64 = 4_096;
 
 /// The state of the controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Pie {
     plan: PiePlan,
-    /// From 0, and above 1 as described for [`OVERFLOW`].
+    /// Drop probability, from 0; it can exceed 1, see [`OVERFLOW`].
     probability: f64,
     /// Sum of the probabilities since the last drop.
     accumulated: f64,
@@ -86,7 +87,7 @@ impl Pie {
         }
     }
 
-    /// Returns the share of packets that are dropped.
+    /// Returns the drop probability, at most 1.
     pub fn probability(&self) -> f64 {
         self.probability.min(1.0)
     }
@@ -101,7 +102,7 @@ impl Pie {
         self.delay
     }
 
-    /// Makes the updates that were due by `now`, since when the queue has held as many bytes as it does.
+    /// Carries out the updates that were due by `now`; the queue has not changed since the last one.
     pub fn advance(&mut self, now: Time, backlog: u64) {
         let mut made = 0;
         while self.next_update <= now {
@@ -156,8 +157,7 @@ impl Pie {
         self.burst = Duration(self.burst.0.saturating_sub(since.0));
     }
 
-    /// Returns whether a packet of so many bytes that comes is to be dropped, or marked (RFC 8033, section 4.1 and
-    /// 5.4).
+    /// Returns whether an arriving packet is to be dropped or marked (RFC 8033, sections 4.1 and 5.4).
     pub fn drops(&mut self, bytes: u32, backlog: u64) -> bool {
         if self.burst > Duration::ZERO {
             return false;
@@ -182,7 +182,7 @@ impl Pie {
         dropped
     }
 
-    /// Returns a number from 0 to below 1 that passes for random.
+    /// Returns a pseudo-random number from 0 to below 1.
     fn chance(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mix(self.random) >> 11) as f64 / (1u64 << 53) as f64

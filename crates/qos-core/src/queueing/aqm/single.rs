@@ -51,7 +51,7 @@ fn full<P>(packets: &Packets<P>, limit: u32, bytes: u32, decisions: &mut Decisio
     Ok(())
 }
 
-/// The methods of [`Manage`] of queues whose packets leave in their order.
+/// The methods of [`Manage`] for queues with packets in order.
 macro_rules! note_in_order_data {
     () => {
         fn join(&mut self, _: Place, item: Item<P>) {

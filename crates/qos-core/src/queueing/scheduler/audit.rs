@@ -51,8 +51,8 @@ impl<P> Scheduler<P> {
     }
 }
 
-/// Checks what a queue with active queue management counts of its own: all that was dropped of it, and all packets that
-/// wait, by tin if it has tins.
+/// Checks the separate counters of a queue with active queue management: all drops, and all waiting packets, by tin if
+/// it has tins.
 fn audit_managed(counters: &ManagedCounters, depth: Count, drops: Count) -> Result<(), String> {
     let ManagedCounters { overlimit, early, tins, .. } = counters;
     if overlimit.plus(*early) != drops {

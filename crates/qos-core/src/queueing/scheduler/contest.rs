@@ -22,7 +22,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Brings the shapers of a node and above it up to `now`. Call before anything changes there.
+    /// Updates the shapers of a node and above it to `now`. Call before anything changes there.
     #[inline(always)]
     pub(super) fn touch(&mut self, from: NodeId, now: Time) {
         if self.member(from).touch_at <= now {
@@ -56,8 +56,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Brings a queue of which a packet is about to leave up to `now`, with the shapers above it. Active queue
-    /// management decides then which packet it is.
+    /// Updates a queue from which a packet is about to leave to `now`, with the shapers above it. Active queue
+    /// management then selects the packet.
     #[inline(always)]
     pub(super) fn touch_departing(&mut self, id: LeafId, now: Time) {
         if self.leaves[id.0].member.touch_at <= now {
@@ -73,7 +73,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Calls the active queue management of a queue; packets that it drops are refused.
+    /// Calls the active queue management of a queue; the packets that it drops are stored as refused.
     pub(super) fn manage<R>(
         &mut self,
         id: LeafId,
@@ -152,7 +152,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Brings a node and those above it up to date with a change below it.
+    /// Updates a node and those above it after a change below it.
     pub(super) fn settle(&mut self, from: NodeId) {
         let mut node = from;
         loop {
@@ -179,7 +179,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Keeps the highest sequence number of a leaf.
+    /// Stores the highest sequence number of a leaf.
     fn record_tail_drop(&mut self, id: LeafId) {
         let highest = self.leaves[id.0].queue.highest();
         let key = highest.map_or(WinnerTree::<u64>::NONE, |number| WinnerTree::<u64>::NONE - 1 - number);

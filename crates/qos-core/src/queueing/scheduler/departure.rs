@@ -34,8 +34,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Returns the next packet below a node leaves its queue, and all nodes from there up to this one, the `top`. One
-    /// that is not the root is settled by the caller. `take` gets the packet.
+    /// Removes the next packet below a node from its queue and from all nodes up to this one, the `top`, and passes it
+    /// to `take`. The caller settles a `top` that is not the root.
     #[inline]
     pub(super) fn leave_queue<R>(&mut self, now: Time, top: NodeId, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let id = self.next(top)?;

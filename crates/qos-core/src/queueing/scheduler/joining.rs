@@ -7,14 +7,14 @@ use crate::queueing::scheduler::node::{InnerId, LeafId, Member, NodeId};
 use crate::queueing::scheduler::Scheduler;
 use crate::time::Time;
 
-/// The room that a packet has got in a queue.
+/// The room that a packet was given in a queue.
 #[derive(Debug)]
 pub(crate) struct Room<P> {
     leaf: LeafId,
     place: Place,
     /// Bit n set: the packet has to wait for the shaper at level n of the hierarchy; the packet records this.
     pub delayed: u8,
-    /// Packets that the queues lost for it.
+    /// Packet that was dropped to make room for it.
     displaced: Option<Box<Item<P>>>,
 }
 
@@ -23,7 +23,7 @@ type MadeRoom<P> = (Place, Option<Box<Item<P>>>);
 
 impl<P> Scheduler<P> {
     /// Returns whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper
-    /// holds it, and none holds another packet, which would leave first or need the credit.
+    /// delays it or another packet, which would leave first or need the credit.
     #[inline]
     pub fn passes(&mut self, now: Time, node: usize, bytes: u32) -> bool {
         let leaf = self.joins[node];
@@ -38,9 +38,9 @@ impl<P> Scheduler<P> {
         })
     }
 
-    /// Returns the decision of random early detection on a packet; none if the packet may join. A packet that goes
-    /// `straight` to the transmit ring never enters the software queue of the classic generation, nor its early
-    /// detection; the later generation consults early detection first.
+    /// Decides by random early detection whether a packet may join. A packet that goes `straight` to the transmit ring
+    /// never enters the software queue of the classic generation, nor its early detection; the later generation
+    /// consults early detection first.
     fn detect(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor, straight: bool) -> Result<(), DropReason> {
         let leaf = &mut self.leaves[id.0];
         let depth = leaf.member.depth;
@@ -55,8 +55,8 @@ impl<P> Scheduler<P> {
         early.map_or(Ok(()), Err)
     }
 
-    /// Finds room for a packet in the queue of a node, or says why there is none; `straight`: it joins only to go on to
-    /// the transmit ring at once. Room that was found has to be taken by [`join`](Self::join).
+    /// Finds room for a packet in the queue of a node, or returns the drop reason; `straight`: the packet goes on to
+    /// the transmit ring at once. [`join`](Self::join) must then use the room.
     #[inline]
     pub fn admit(
         &mut self,
@@ -79,7 +79,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Returns the same for a queue that has more than its discipline.
+    /// Finds room like [`admit`](Self::admit), for a queue with more than its discipline.
     fn admit_by_all(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Returns the same for a queue with active queue management, which may drop others for it.
+    /// Finds room like [`admit`](Self::admit), for a queue with active queue management, which may drop other packets.
     fn admit_managed(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor) -> Result<Room<P>, DropReason> {
         let leaf = &self.leaves[id.0];
         let delayed = if leaf.member.shaped { self.delayed(id, descriptor.counted_len) } else { 0 };
@@ -126,8 +126,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Returns the shapers for which a packet of so many bytes has to wait, by level. One with packets waiting is
-    /// active, and every packet waits.
+    /// Returns the shapers for which a packet has to wait, by level. Every packet waits for a shaper that delays
+    /// others.
     fn delayed(&self, id: LeafId, bytes: u32) -> u8 {
         let waits = |member: &Member| {
             let shaper = member.shaper.as_ref();
@@ -146,7 +146,7 @@ impl<P> Scheduler<P> {
         levels
     }
 
-    /// Returns a packet takes the room that it has been granted. Returns the packets dropped for it.
+    /// Adds a packet to the room that it was given. Returns the packet dropped for it.
     #[inline]
     pub fn join(&mut self, now: Time, room: Room<P>, item: Item<P>) -> Option<Box<Item<P>>> {
         let Room { leaf: id, place, displaced, .. } = room;
@@ -162,7 +162,7 @@ impl<P> Scheduler<P> {
         displaced.or(own)
     }
 
-    /// Returns a packet joins a queue, and is counted. It leads, too, where there were no others.
+    /// Inserts a packet into a queue and counts it. In an empty queue it leaves next.
     #[inline]
     pub(super) fn insert(&mut self, id: LeafId, place: Place, item: Item<P>) -> Inserted<P> {
         let bytes = item.bytes();
@@ -190,8 +190,8 @@ impl<P> Scheduler<P> {
         Inserted { leads: first || leads || displaced.is_some(), displaced }
     }
 
-    /// Asks the congestive discard with the sequence number of the last served packet. If the hold-queue
-    /// is full: removes the packet with the highest sequence number of all, unless it is the new one.
+    /// Applies the congestive discard with the sequence number of the last served packet. If the hold-queue is full,
+    /// removes the packet with the highest sequence number, unless it is the new one.
     pub(super) fn make_room(&mut self, id: LeafId, descriptor: &Descriptor) -> Result<MadeRoom<P>, DropReason> {
         let leaf = &mut self.leaves[id.0];
         // A queue that is alone in the sequence space knows its last served packet.

@@ -1,7 +1,7 @@
-//! The interface's queueing: the queues in front of the transmit ring, and which of them is served next.
+//! The scheduler of an interface: the queues in front of the transmit ring, and the selection of the next packet.
 //!
-//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node priority comes first, in the later
-//! generation that of classes further down too. The others share
+//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node, children with priority come first,
+//! in the later generation also those with priority classes further down. The others share
 //!
 //! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. Whenever two children both
 //!   have packets, what they get in proportion to their weights differs by at most a packet of each.
@@ -65,35 +65,35 @@ pub(crate) struct Scheduler<P> {
     inners: Vec<Inner>,
     /// Nodes by their number in the plan.
     nodes: Vec<NodeId>,
-    /// The same: the queue that packets join there, of a choice the last below it.
+    /// Queue that packets join at each node of the plan; for a choice, the last queue below it.
     joins: Vec<LeafId>,
     /// Times at which shapers release the next packet, by timer.
     timers: WinnerTree<u64>,
     /// The nodes of the timers.
     shaped: Vec<NodeId>,
-    /// The classic hold-queue: most packets of all conversations, and how many there are.
+    /// The classic hold-queue: maximum number of packets in all conversations.
     hold: Option<u64>,
     held: u64,
-    /// A class further down than its parent's children has priority, which counts there too.
+    /// Whether priority classes further down take precedence at the nodes above.
     propagates: bool,
-    /// True for the classic generation.
+    /// Whether this is the classic generation.
     classic: bool,
-    /// Leaves by the highest sequence number, negated: the least is the first to be discarded.
+    /// Leaves by the highest sequence number, negated: the lowest is the first to be discarded.
     tails: WinnerTree<u64>,
     active: u32,
     max_active: u32,
     /// The time of the last change.
     clock: Time,
-    /// Times at which a child of a choice may next use its minimum rate, by number of the choice's minimums.
+    /// Times at which a child of a choice may next use its minimum rate, by choice.
     minimum_timers: WinnerTree<u64>,
     /// The choices between children with minimum rates.
     with_minimums: Vec<InnerId>,
-    /// Some shaper stands before the interface's queues.
+    /// Whether a shaper precedes the interface's queues.
     apart: bool,
-    /// Packets that shapers released and the next queues refused, and packets dropped by active queue management: time,
+    /// Packets released by shapers but refused by the next queue, and packets dropped by active queue management: time,
     /// reason and packet.
     refused: Vec<(Time, DropReason, Item<P>)>,
-    /// Room for packets that active queue management drops at once; empty.
+    /// Reusable buffer for packets dropped by active queue management; empty between calls.
     lost: Vec<Lost<P>>,
 }
 
@@ -136,7 +136,7 @@ impl<P> Scheduler<P> {
         scheduler
     }
 
-    /// Makes the nodes.
+    /// Creates the nodes.
     fn grow(&mut self, plans: &[NodePlan], seed: u64, (rate, now): (Rate, Time)) {
         let mut children = vec![0; plans.len()];
         plans.iter().skip(1).for_each(|plan| children[plan.parent] += 1);
@@ -244,7 +244,7 @@ impl<P> Scheduler<P> {
         self.classic
     }
 
-    /// Returns whether shapers release packets regardless of room in the transmit ring.
+    /// Returns whether shapers release packets even if the transmit ring is full.
     #[inline]
     pub fn releases_apart(&self) -> bool {
         self.apart
@@ -277,7 +277,7 @@ impl<P> Scheduler<P> {
         (self.active, self.max_active)
     }
 
-    /// Returns the conversations of the interface's own space of numbers that have packets.
+    /// Returns the conversations with packets in the interface's own number space.
     pub fn waiting_conversations(&self) -> impl Iterator<Item = Waiting<'_, P>> {
         self.leaves.iter().filter(|leaf| leaf.numbered).flat_map(|leaf| leaf.queue.waiting())
     }
@@ -304,8 +304,8 @@ impl<P> Scheduler<P> {
         std::iter::successors(Some(from), parent)
     }
 
-    /// Removes all packets, regardless of shapers; queue by queue, each in its order. Nothing else must be done with
-    /// the scheduler then.
+    /// Removes all packets, regardless of shapers; queue by queue, each in its order. The scheduler must not be used
+    /// afterwards.
     pub fn drain(&mut self) -> Vec<Item<P>> {
         let mut items = Vec::with_capacity(self.len() as usize);
         for leaf in (0..self.leaves.len()).map(LeafId) {

@@ -1,5 +1,5 @@
-//! The nodes of a scheduler's tree: queues, and the choices between them. Each kind has an arena and an index type of
-//! its own, so that a packet can join nothing but a queue, and nothing but a choice can stand above a node.
+//! The nodes of a scheduler's tree: queues, and the choices between them. Each kind has a separate arena and index
+//! type, so that a packet can join only a queue, and only a choice can be above a node.
 
 use crate::config::defaults;
 use crate::counters::count::Count;
@@ -14,14 +14,14 @@ use crate::queueing::{turns, weighted_fair};
 use crate::time::{Rate, Time};
 use crate::winner_tree::WinnerTree;
 
-/// A virtual time that a byte of a queue with weight 1 takes.
+/// Virtual time of a byte of a queue with weight 1.
 const BYTE: u64 = 1 << 60;
 
 /// A queue, by its number among the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeafId(pub usize);
 
-/// A choice between nodes, by its number among the choices. A parent has a lower one than its children.
+/// A choice between nodes, by its number among the choices. The number of a parent is lower than those of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InnerId(pub usize);
 
@@ -69,23 +69,23 @@ pub(crate) struct Member {
     pub(super) child: usize,
     /// Depth below the root.
     pub(super) level: u8,
-    /// It has no siblings: whenever it may send it is served next, so that neither its key nor time below its parent
-    /// matters.
+    /// Whether it has no siblings: it is then served whenever it may send, and neither its key nor its parent's virtual
+    /// time matters.
     pub(super) only: bool,
-    /// The node or one above it has a shaper.
+    /// Whether the node or one above it has a shaper.
     pub(super) shaped: bool,
-    /// No shaper of it or of a node above it has an interval that ends before.
+    /// Earliest end of an interval of its shaper and those above it.
     pub(super) touch_at: Time,
     pub(super) timer: usize,
     /// Key among its siblings while it may send.
     pub(super) key: Option<u128>,
     /// Virtual time (sequence number) at which the last packet served from here ended.
     finish: u128,
-    /// Bytes of the present turn, if turns are taken.
+    /// Bytes sent in the present turn.
     used: u64,
     /// Time at which it may next use its minimum rate, if it has one.
     minimum_at: Time,
-    /// It takes part among its siblings' minimum rates.
+    /// Whether it takes part among its siblings' minimum rates.
     offered: bool,
     pub shaper: Option<Shaper>,
     pub plan: NodePlan,
@@ -97,7 +97,7 @@ pub(super) struct Standing {
     pub parent: InnerId,
     pub child: usize,
     pub level: u8,
-    /// A node above it has a shaper.
+    /// Whether a node above it has a shaper.
     pub shaped: bool,
     pub only: bool,
     pub timer: usize,
@@ -129,7 +129,7 @@ impl Member {
         }
     }
 
-    /// Sets the timer of its shaper, if it has one, in front of which there is such a packet; whether that may go.
+    /// Sets the timer of its shaper, if any, for the packet in front. Returns whether the packet may leave.
     #[inline]
     pub(super) fn may_send(&self, front: Option<Front>, timers: &mut WinnerTree<u64>) -> bool {
         let Some(shaper) = &self.shaper else { return front.is_some() };
@@ -142,7 +142,7 @@ impl Member {
         ready
     }
 
-    /// Returns the key among its siblings, with such a packet in front that may go.
+    /// Returns the key among its siblings, with this packet in front.
     #[inline]
     pub(super) fn key(&self, parent: &Inner, front: Front) -> u128 {
         match (self.key, self.plan.rank) {
@@ -158,7 +158,7 @@ impl Member {
         }
     }
 
-    /// Gives the parent its key, if it may send, and its minimum rate.
+    /// Passes its key, if it may send, and its minimum rate to the parent.
     #[inline]
     pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>, now: Time) {
         self.key = key;
@@ -173,7 +173,7 @@ impl Member {
         parent.contest.set(self.child, key.unwrap_or(WinnerTree::<u128>::NONE));
     }
 
-    /// Counts a packet of so many bytes that leaves, and had waited for the shapers at some levels.
+    /// Counts a packet that leaves and the levels whose shapers had delayed it.
     #[inline]
     pub(super) fn count_out(&mut self, (bytes, delayed): (u32, u8)) {
         self.depth.remove(bytes);
@@ -230,13 +230,14 @@ pub(crate) struct Leaf<P> {
     pub member: Member,
     pub(super) queue: Queue<P>,
     pub(super) random_detect: Option<RandomDetect>,
-    /// Sequence numbers are those of its packets.
+    /// Whether its packets have sequence numbers.
     pub(super) numbered: bool,
-    /// It has no shaper, its own or above it, no early detection and no numbers: what its queue says of a packet holds.
+    /// Whether it has no shaper (own or above it), no early detection and no numbers: then only its queue decides on a
+    /// packet.
     pub(super) plain: bool,
     /// The queue distinguishes flows.
     pub(super) flows: bool,
-    /// The queue has active queue management. It is called before each packet, at any time.
+    /// Whether the queue has active queue management, which is called before each packet.
     pub(super) managed: bool,
     /// Conversations of the queue with packets, as counted by the scheduler.
     pub(super) active: u32,
@@ -287,11 +288,11 @@ pub(crate) struct Inner {
     pub(super) propagated: Option<Box<Propagated>>,
     /// Children with minimum rates.
     pub(super) minimums: Option<Box<Minimums>>,
-    /// Start time, or sequence number, of the packet served last.
+    /// Start time or sequence number of the last served packet.
     pub(super) virtual_time: u128,
 }
 
-/// Children below which packets with priority may be sent: by level, in the order in which they came to it.
+/// Children with sendable priority packets below them: by level, in the order of joining it.
 #[derive(Debug)]
 pub(super) struct Propagated {
     waiting: [WinnerTree<u64>; PRIORITY_LEVELS],
@@ -317,7 +318,7 @@ impl Propagated {
     }
 }
 
-/// Minimum rates of children that may send: by the time at which each may next take of it.
+/// Minimum rates of children that may send: by the time at which each may next use its rate.
 #[derive(Debug)]
 pub(super) struct Minimums {
     /// Number among those of the scheduler.
@@ -348,7 +349,7 @@ impl Minimums {
         self.later.least_key()
     }
 
-    /// Brings it up to `now`.
+    /// Updates the state to `now`.
     pub fn advance(&mut self, now: Time) {
         while self.later.least_key() <= now.0 {
             let Some(child) = self.later.least() else { return };
@@ -358,8 +359,7 @@ impl Minimums {
 }
 
 impl Inner {
-    /// Returns a choice between so many children, which are still to come; `urgent`: some have classes with priority
-    /// below.
+    /// Creates a choice without its children yet; `urgent`: some have priority classes below.
     pub(super) fn new(member: Member, children: usize, urgent: bool) -> Inner {
         Inner {
             member,
@@ -405,8 +405,8 @@ impl Inner {
         }
     }
 
-    /// Returns the highest priority of a packet that may be sent, and the child to serve for it: at the same level its
-    /// own before that of others' classes.
+    /// Returns the highest priority of a packet that may be sent, and the child to serve for it. At equal levels, a
+    /// child's own priority precedes that of classes below.
     pub(super) fn urgent(&self) -> Option<(usize, NodeId)> {
         (0..PRIORITY_LEVELS).find_map(|level| {
             if self.priority_ready[level] {
@@ -418,7 +418,7 @@ impl Inner {
     }
 }
 
-/// A node of either kind, to be looked at.
+/// A reference to a node of either kind.
 #[derive(Debug)]
 pub(crate) enum Node<'a, P> {
     Leaf(&'a Leaf<P>),

@@ -10,7 +10,8 @@ use crate::time::Time;
 use crate::winner_tree::WinnerTree;
 
 impl<P> Scheduler<P> {
-    /// Lets nodes whose shapers have waited long enough take part again, and packets join the queues behind them.
+    /// Lets nodes compete again after the waits of their shapers have ended, and moves packets to the queues behind the
+    /// shapers.
     pub fn expire(&mut self, now: Time) {
         self.clock = now;
         while self.timers.least_key() <= now.0 {
@@ -24,7 +25,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Brings the choices up to `now` in which a child may take of its minimum rate again.
+    /// Updates the choices to `now` in which a child may use its minimum rate again.
     pub(super) fn advance_minimums(&mut self, now: Time) {
         while self.minimum_timers.least_key() <= now.0 {
             let Some(number) = self.minimum_timers.least() else { return };
@@ -37,8 +38,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Lets go what a shaper has credit for. It joins the queue behind the shaper; what that does not take is kept for
-    /// [`take_refused`](Self::take_refused).
+    /// Releases the packets that a shaper has credit for. They join the queue behind the shaper; refused ones are
+    /// stored for [`take_refused`](Self::take_refused).
     fn release(&mut self, now: Time, node: NodeId, queue: LeafId) {
         while let Some(bytes) = self.head(node).map(|head| head.counted_len) {
             if !self.member(node).shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
@@ -61,8 +62,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Returns a packet that a shaper had let go and that the queue behind it did not take, or one that active queue
-    /// management dropped: when and why. Call it after each step that advances the time.
+    /// Returns a packet that a shaper released and the next queue refused, or that active queue management dropped,
+    /// with time and reason. Call it after each step that advances the time.
     pub fn take_refused(&mut self) -> Option<(Time, DropReason, Item<P>)> {
         self.refused.pop()
     }
