@@ -9,10 +9,9 @@ pub use qos_core::wire::ethernet::Tag;
 use qos_core::wire::ethernet::{self, TAG};
 use qos_core::{PortId, RouterConfig, Time};
 
-/// Time after which an address that is not heard is forgotten (`mac address-table aging-time`, the platform's default).
+/// Time after which an unused address is forgotten (`mac address-table aging-time`, the platform's default).
 const AGE_NS: u64 = 300 * 1_000_000_000;
-/// Maximum number of addresses. The table of the hardware is of this order; the bound keeps memory from being
-/// exhausted.
+/// Maximum number of addresses: similar to the hardware's table; it limits memory use.
 const ADDRESSES: usize = 12_000;
 
 type Address = [u8; 6];
@@ -22,7 +21,7 @@ type Address = [u8; 6];
 pub struct Bridge {
     /// Switched port by port number; null if it does not switch.
     ports: Vec<Option<SwitchportConfig>>,
-    /// Port at which each station was last heard, by VLAN.
+    /// Port at which a frame of each station last arrived, by VLAN.
     table: HashMap<(u16, Address), (PortId, Time)>,
 }
 
@@ -64,12 +63,12 @@ impl Bridge {
         self.ports.get(usize::from(port.0))?.as_ref()
     }
 
-    /// Returns whether a port switches.
+    /// Returns whether a port is switched.
     pub fn switches(&self, port: PortId) -> bool {
         self.switchport(port).is_some()
     }
 
-    /// Calls `to` with each port by which a frame that came by a switched port leaves, and the tag that it has there.
+    /// Calls `to` with each output port of a frame from a switched port, and its tag there.
     pub fn forward(&mut self, now: Time, input: PortId, frame: &[u8], mut to: impl FnMut(PortId, Option<Tag>)) {
         let Some(port) = self.switchport(input) else { return };
         let Some((destination, rest)) = frame.split_first_chunk::<6>() else { return };

@@ -1,8 +1,8 @@
 //! Captures at ports: frames with their event time, written to a file by a separate thread.
 //!
-//! What comes in is seen as it was on the link, when its last bit has arrived; what leaves is seen with its markings,
-//! when its last bit has reached the other end: like in the simulator's captures, and independent of the clock
-//! at that time.
+//! An incoming frame is captured as it was on the link, at the arrival of its last bit; a departing frame with its
+//! markings, when its last bit has reached the other end: like in the simulator's captures, and independent of the
+//! clock at that time.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
@@ -36,11 +36,11 @@ pub struct Wanted {
 pub struct Counts {
     /// Frames in the file.
     pub received: u64,
-    /// Frames that the disk was too slow for.
+    /// Frames dropped because the disk was too slow.
     pub dropped: u64,
 }
 
-/// Reason why a capture does not begin, or was not saved.
+/// Reason why a capture did not begin or was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file.
@@ -69,7 +69,7 @@ pub enum CaptureError {
 
 /// A frame on its way to the file.
 struct Seen {
-    /// Nothing earlier comes any more.
+    /// No earlier frame can follow.
     now: Time,
     time: Time,
     bytes: Vec<u8>,
@@ -129,7 +129,7 @@ impl Captures {
         self.0.is_empty()
     }
 
-    /// Ends the capture that writes a file, which then has all of it.
+    /// Ends the capture to a file, which is then complete.
     ///
     /// # Errors
     /// When there is none, or the file could not be written.
@@ -146,7 +146,7 @@ impl Captures {
 }
 
 impl Capture {
-    /// Lets the rest be written; gives the frames in the file.
+    /// Writes the remaining frames; returns the number of frames in the file.
     fn finish(&mut self) -> io::Result<u64> {
         self.frames = None;
         let Some(writer) = self.writer.take() else { return Ok(0) };
@@ -154,7 +154,7 @@ impl Capture {
     }
 }
 
-/// Also for a router that is asked to stop.
+/// Also ends captures of a router that is asked to stop.
 impl Drop for Capture {
     fn drop(&mut self) {
         if let Err(error) = self.finish() {
@@ -198,8 +198,8 @@ fn write<W: io::Write>(
     Ok(written)
 }
 
-/// Passes frames that match a filter. The kernel runs it at a socket that returns the passing frames, as it does for
-/// captures at interfaces.
+/// Selection of frames by a filter, which the kernel runs at a socket that returns the passing frames, as for captures
+/// at interfaces.
 struct Sieve(Option<(UnixDatagram, UnixDatagram)>);
 
 impl Sieve {

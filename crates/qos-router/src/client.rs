@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 
 use crate::control::LONGEST_LINE;
 
-/// The daemon answers within milliseconds; a longer silence means that it is stopped.
+/// Time limit for a reply. The daemon answers within milliseconds unless it is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reason of a missing reply.
@@ -52,7 +52,7 @@ pub enum ClientError {
     },
 }
 
-/// Makes the request line for `op`. `configure` needs a file with the configuration.
+/// Returns the request line for `op`. `configure` needs a file with the configuration.
 ///
 /// # Errors
 /// When the file is missing, superfluous, unreadable or not JSON.

@@ -1,8 +1,8 @@
-//! Closing packet sockets without waiting for it.
+//! Closes packet sockets without waiting for the kernel.
 //!
-//! The kernel delays a thread that closes a packet socket until no processor can be using it any more, twice for one
-//! with a ring: 20 to 30 ms on an idle machine. A descriptor in transit in a message that cannot be received
-//! any more is closed by the kernel itself (unix(7), SCM_RIGHTS), so no thread waits.
+//! The kernel delays a thread that closes a packet socket until no processor can be using it, twice for a socket with a
+//! ring: 20 to 30 ms on an idle machine. A descriptor in transit in a message that cannot be received any more is
+//! closed by the kernel itself (unix(7), SCM_RIGHTS), so no thread waits.
 
 use std::io;
 use std::mem::size_of;
@@ -10,13 +10,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Sockets of this process that are left to the kernel, which closes them one after the other: more are closed side by
-/// side and at once, so that their memory does not stay for long.
+/// Maximum number of sockets left to the kernel, which closes them one after another. Further ones are closed at once
+/// and in parallel, so that their memory is soon free.
 const MOST: usize = 16;
 
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
-/// Closes a packet socket, mostly after this has returned.
+/// Closes a packet socket, usually after this function has returned.
 pub(crate) fn close_later(socket: OwnedFd) {
     if LEFT.fetch_add(1, Ordering::Relaxed) < MOST {
         // If it fails nothing is lost: the socket is closed here.
@@ -24,7 +24,7 @@ pub(crate) fn close_later(socket: OwnedFd) {
     }
 }
 
-/// Sends a socket to an end of a pair that is itself on the way to itself, and lets both ends go.
+/// Sends a socket, together with the receiving end, to that end of a socket pair, and closes both ends.
 fn leave(socket: OwnedFd) -> io::Result<()> {
     let (near, far) = UnixDatagram::pair()?;
     send(&far, [socket.as_raw_fd(), near.as_raw_fd()])?;

@@ -15,8 +15,8 @@ pub struct DataPlaneConfig {
     /// Configuration of the engine.
     #[schemars(flatten)]
     pub engine: RouterConfig,
-    /// Nanoseconds that process level takes for a packet of the router's own or for the router itself; null: none, and
-    /// the kernel's answers count as they come.
+    /// Nanoseconds at process level for a packet from or to the router itself; null: none, and the kernel's answers
+    /// have their real times.
     #[schemars(default)]
     pub process_ns: Option<u64>,
     /// The router's own probes and its responder.
@@ -61,7 +61,7 @@ impl<'de> Visitor<'de> for ConfigVisitor {
     }
 }
 
-/// Shows the engine the keys that are its, and keeps the daemon's own.
+/// Passes the engine its keys and stores those of the daemon.
 struct Own<'a, A> {
     map: A,
     process_ns: &'a mut Option<Option<u64>>,

@@ -1,4 +1,4 @@
-//! The control socket: lines in, lines out, over a Unix stream socket that never blocks the data plane.
+//! The control socket: request and reply lines over a Unix stream socket that never blocks the data plane.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use netio::wait::Interest;
 use qos_core::{Duration, Time};
 
-/// Longest line either way, newline included.
+/// Maximum length of a line in either direction, newline included.
 pub const LONGEST_LINE: usize = 4 * 1024 * 1024;
-/// Most connections at a time; further ones wait in the kernel's queue.
+/// Maximum number of connections at a time; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 64;
 /// Pause after a failure to accept a connection. The client stays in the kernel's queue, so without this pause a
 /// process without free descriptors would be notified again at once, repeatedly.
@@ -36,7 +36,7 @@ pub enum Line {
     Whole(Vec<u8>),
     /// No whole line yet.
     More,
-    /// The line is longer than [`LONGEST_LINE`]; there is no way to go on.
+    /// The line is longer than [`LONGEST_LINE`]; the connection cannot continue.
     TooLong,
 }
 
@@ -75,9 +75,10 @@ pub struct Connection {
     lines: Lines,
     output: Vec<u8>,
     written: usize,
-    /// The other end has closed or violated the protocol: outstanding output is written, then the connection ends.
+    /// Whether the other end has closed or violated the protocol: the connection ends after the outstanding output is
+    /// written.
     ending: bool,
-    /// Events that it waits for.
+    /// Events for which the connection waits.
     interest: Interest,
 }
 
@@ -94,8 +95,8 @@ impl Connection {
         })
     }
 
-    /// Reads, answers and writes as far as possible without waiting. `answer` maps a line to its reply; `refuse` makes
-    /// the reply to a line that is too long. False when the connection is over.
+    /// Reads, answers and writes as far as possible without waiting. `answer` maps a line to its reply; `refuse`
+    /// returns the reply to a line that is too long. Returns false if the connection is over.
     pub fn serve(&mut self, answer: impl FnMut(&[u8]) -> Vec<u8>, refuse: impl FnOnce() -> Vec<u8>) -> bool {
         self.step(answer, refuse).map(|interest| self.interest = interest).is_some()
     }
@@ -142,7 +143,7 @@ impl Connection {
         (pending || !self.ending).then_some(Interest { read: !pending && !self.ending, write: pending })
     }
 
-    /// Writes as much as possible; true when nothing is left.
+    /// Writes as much as possible; returns whether nothing is left.
     fn flush(&mut self) -> io::Result<bool> {
         while self.written < self.output.len() {
             match self.stream.write(&self.output[self.written..]) {
@@ -177,8 +178,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens at `path`, which only its owner may use. A socket that a killed daemon has left behind is replaced; one
-    /// that answers is not.
+    /// Listens at `path`, which only its owner may use. The socket of a killed daemon is replaced, but not one that
+    /// answers.
     ///
     /// # Errors
     /// Those of the system calls, and `AddrInUse` when another daemon listens there or the path is some other file.
@@ -200,7 +201,7 @@ impl Control {
         Ok(Self { listener, path: path.to_owned(), rests_until: Time(0), connections: Vec::new() })
     }
 
-    /// Accepts one waiting connection, if one waits.
+    /// Accepts one waiting connection, if any.
     pub fn accept(&mut self, now: Time) {
         match self.listener.accept().and_then(|(stream, _)| Connection::new(stream)) {
             Ok(connection) => self.connections.push(connection),
@@ -211,8 +212,8 @@ impl Control {
         }
     }
 
-    /// Returns the time from which further connections are accepted: not after `now` if they already are, none if there
-    /// is no room.
+    /// Returns the time from which further connections are accepted: `now` or earlier if they already are, `None` if
+    /// there is no room.
     pub fn accepts_from(&self) -> Option<Time> {
         (self.connections.len() < CONNECTIONS).then_some(self.rests_until)
     }

@@ -1,4 +1,4 @@
-//! The daemon: opens everything, and starts a thread for each part of the routers that no link in memory joins.
+//! The daemon: opens all files and sockets, and starts a thread for each group of routers joined by links in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -24,13 +24,13 @@ use crate::ring_sizes::RingSizes;
 use crate::serve::Server;
 use crate::wakeup::Wakeup;
 
-/// Nanoseconds before a departure from which the daemon always waits actively, unless configured otherwise.
+/// Default time before a departure from which the daemon waits actively, in nanoseconds.
 pub const DEFAULT_SPIN_NS: u64 = 5_000;
 
-/// Routers that a daemon runs.
+/// Routers of a daemon.
 #[derive(Debug, Clone)]
 pub enum Routers {
-    /// One, in the network namespace of the process.
+    /// One router, in the network namespace of the process.
     One {
         /// Name.
         name: String,
@@ -41,7 +41,7 @@ pub enum Routers {
         /// Network namespace of its IP stack, for forwarding and IP SLA.
         kernel_netns: Option<PathBuf>,
     },
-    /// Routers of a lab's file.
+    /// The routers in a lab file.
     Lab(PathBuf),
 }
 
@@ -50,9 +50,9 @@ pub enum Routers {
 pub struct Options {
     /// The routers.
     pub routers: Routers,
-    /// Lateness beyond which departures are counted apart, ns.
+    /// Lateness above which departures are counted separately, ns.
     pub budget_ns: u64,
-    /// Time of shortest frames at the link's rate for which the receive rings have room, ns.
+    /// Capacity of the receive rings in time of shortest frames at the link's rate, ns.
     pub ring_ns: u64,
     /// Minimum time before a departure from which the daemon waits actively, ns.
     pub spin_ns: u64,
@@ -94,7 +94,7 @@ pub enum DaemonError {
     /// Capabilities of the process.
     #[error("cannot give up capabilities: {0}")]
     Rights(io::Error),
-    /// Anything else of the system.
+    /// Another error of the system.
     #[error("cannot wait for events: {0}")]
     Events(#[from] io::Error),
 }
@@ -154,7 +154,7 @@ struct Router<'a> {
 }
 
 impl Router<'_> {
-    /// Opens it. Moves this thread to the namespace of its ports.
+    /// Opens the router. Moves this thread to the namespace of its ports.
     fn open(self, clock: Clock, options: &Options) -> Result<Member, DaemonError> {
         let Self { name, wiring, memory, control, outside, kernel, ended, ring_sizes } = self;
         let budget_ns = options.budget_ns;
@@ -233,7 +233,7 @@ fn links(lab: &LabConfig, part: &[&str]) -> Links {
     links
 }
 
-/// Returns the network namespace of that path.
+/// Returns the network namespace at a path.
 fn namespace(path: Option<&Path>) -> Result<Namespace, DaemonError> {
     let Some(path) = path else { return Ok(Namespace::None) };
     let opened = File::open(path);

@@ -7,10 +7,11 @@
 use netio::clock::{monotonic, wall};
 use qos_core::Time;
 
-/// Two readings around a third that are further apart than this were interrupted: the offset is not taken from them.
+/// Maximum time between the two readings around a third one; beyond it they were interrupted and their offset is not
+/// used.
 const READING_NS: u64 = 2_000;
 
-/// Event time, and how the kernel's receive stamps relate to it. Copies have the same event time.
+/// Event time, and its relation to the kernel's receive time stamps. Copies have the same event time.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Event time minus monotonic time: constant.
@@ -36,12 +37,12 @@ impl Clock {
         (width, wall.saturating_sub(before + width / 2), after)
     }
 
-    /// Returns the event time now.
+    /// Returns the present event time.
     pub fn now(&self) -> Time {
         Time(monotonic() + self.base)
     }
 
-    /// Returns the event time now; follows the wall clock for the conversion of stamps.
+    /// Returns the present event time; follows the wall clock for the conversion of stamps.
     pub fn tick(&mut self) -> Time {
         let (width, offset, now) = Self::reading();
         if width < READING_NS {

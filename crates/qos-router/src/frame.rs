@@ -1,4 +1,4 @@
-//! The few things the daemon itself looks at in a frame. Any bytes are safe input.
+//! The few fields of a frame that the daemon itself reads. Any bytes are safe input.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -40,16 +40,16 @@ fn ip(frame: &[u8]) -> Option<Ip<'_>> {
     }
 }
 
-/// Makes the keys under which the transit ledger knows packets.
+/// Computes the keys of packets in the transit ledger.
 ///
-/// The hash is keyed at random, so that nobody can send packets that all fall into one bucket.
+/// The hash has a random key, so that nobody can send packets that all fall into one bucket.
 #[derive(Debug, Default)]
 pub struct TransitKeys {
     hash: RandomState,
 }
 
 impl TransitKeys {
-    /// Returns the key of the IP packet in `frame`, made of fields that forwarding and marking leave alone: IPv4
+    /// Returns the key of the IP packet in `frame`, made of fields that forwarding and marking do not change: IPv4
     /// identification or IPv6 flow label, addresses, protocol and the first bytes above the IP header. `None` for
     /// anything but a whole IP packet.
     pub fn key(&self, frame: &[u8]) -> Option<u64> {
@@ -103,7 +103,7 @@ impl TransitKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Probe<'a> {
-    /// A message of ICMP or ICMPv6, as `kind` says.
+    /// A message of ICMP or ICMPv6, according to `kind`.
     Icmp {
         source: IpAddr,
         destination: IpAddr,
@@ -151,7 +151,7 @@ pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
 }
 
 /// Completes a TCP or UDP checksum that the sending kernel left to the hardware, with only the sum of the pseudo-header
-/// filled in. False if the frame holds no such checksum.
+/// filled in. Returns false if the frame has no such checksum.
 pub fn complete_checksum(frame: &mut [u8]) -> bool {
     let Some((at, field)) = (match ip(frame) {
         // A fragment's checksum covers bytes that are not here; kernels never leave it uncomputed.
@@ -188,7 +188,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 }
 
 /// Writes the receive and the transmit stamp (milliseconds since midnight UT) of an ICMP timestamp reply (RFC 792).
-/// False if the frame holds none.
+/// Returns false if the frame has none.
 pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
     let Some(Ip::V4 { header, payload }) = ip(frame) else { return false };
     if header.protocol() != protocol::ICMP || payload.len() < 20 || payload[0] != icmp::TIMESTAMP_REPLY {

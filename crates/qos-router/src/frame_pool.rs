@@ -9,7 +9,7 @@ pub struct Frame {
     length: u16,
 }
 
-/// Buffers of one size, made when needed and used again. Its growth is bounded by the limits of the engine's queues.
+/// Buffers of one size, created when needed and reused. Its growth is bounded by the limits of the engine's queues.
 #[derive(Debug, Default)]
 pub struct FramePool {
     #[expect(clippy::vec_box, reason = "growing must not copy all frames: that would stall the data plane")]
@@ -18,7 +18,7 @@ pub struct FramePool {
 }
 
 impl FramePool {
-    /// Copies a frame in.
+    /// Copies a frame to the pool.
     ///
     /// # Panics
     /// If it is longer than [`LONGEST`].
@@ -36,18 +36,18 @@ impl FramePool {
         &self.buffers[frame.buffer as usize][..usize::from(frame.length)]
     }
 
-    /// Returns a frame's bytes, to be changed.
+    /// Returns a frame's bytes mutably.
     pub fn get_mut(&mut self, frame: &Frame) -> &mut [u8] {
         &mut self.buffers[frame.buffer as usize][..usize::from(frame.length)]
     }
 
-    /// Cuts a frame to so many bytes, which it has.
+    /// Shortens a frame to this length.
     pub fn truncate(&self, frame: &mut Frame, length: usize) {
         debug_assert!(length <= usize::from(frame.length));
         frame.length = length as u16;
     }
 
-    /// Gives a frame's buffer back.
+    /// Returns a frame's buffer to the pool.
     pub fn free(&mut self, frame: Frame) {
         self.free.push(frame.buffer);
     }

@@ -1,20 +1,22 @@
 //! Gathering of arrivals: under load the daemon does not wake up for each frame.
 //!
-//! A frame that arrives has its event time from the kernel's stamp, so nothing depends on when it is taken except how
-//! late it may leave. While rounds follow each other closely, frames from the links, and those that reach the inside,
-//! are therefore taken at the next departure, or some microseconds after the round before, whichever comes first.
+//! A frame that arrives has its event time from the kernel's stamp, so the time at which it is taken affects only the
+//! lateness of its departure. While rounds follow each other closely, frames from the links, and those that reach the
+//! inside, are therefore taken at the next departure, or some microseconds after the round before, whichever comes
+//! first.
 
 use qos_core::Time;
 
-/// Rounds at most so far apart follow each other closely, ns.
+/// Maximum time between rounds that follow each other closely, ns.
 const CLOSE_NS: u64 = 500_000;
-/// This many such rounds in sequence are load. An echo request and its reply cause fewer, even through many routers.
+/// Number of such consecutive rounds that count as load. An echo request and its reply cause fewer, even through many
+/// routers.
 const LOAD_ROUNDS: u32 = 256;
 /// Maximum time for which frames may wait after a round, ns, and thus the maximum added lateness of a departure. A full
 /// frame takes 123 µs on a link of 100 Mb/s.
 const REST_NS: u64 = 100_000;
 
-/// True if arrivals are gathered.
+/// Whether arrivals are gathered.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     last: Time,

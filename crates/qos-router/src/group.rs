@@ -1,8 +1,8 @@
-//! Routers that are joined by links in memory, and how one thread runs them: in the order of event time, as the
-//! simulator runs its network, but by the real clock.
+//! Routers that are joined by links in memory. One thread runs them in the order of event time, like the simulator, but
+//! by the real clock.
 //!
-//! Frames that one router puts on such a link reach the other's engine before anything later is decided there, however
-//! late the thread is. So event time crosses the link to the nanosecond, and lateness does not.
+//! Frames on such a link reach the engine of the other router before any later decision there, however late the thread
+//! is. So event time crosses the link to the nanosecond, and lateness does not.
 
 use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -13,7 +13,7 @@ use crate::daemon_clock::Clock;
 use crate::member::Member;
 use crate::requests::{refusal, Refusal};
 
-/// The other end of each port's link, by router and port, as far as it is memory: router and port there.
+/// The other end of each port's link in memory, by router and port: router and port there.
 pub type Links = Vec<Vec<Option<(usize, usize)>>>;
 
 /// Nothing is due.
@@ -29,13 +29,13 @@ pub struct Group {
     joined: bool,
     /// Time at which each router next has work to do; stored separately, because it is read at every event.
     due: Vec<u64>,
-    /// Frames have arrived at a router since its last step.
+    /// Whether frames have arrived at a router since its last step.
     touched: Vec<bool>,
-    /// Everything up to here has been taken and decided.
+    /// Time up to which all frames have been taken and all decisions made.
     horizon: Time,
-    /// A panic in a router is the end of the process: there is no other.
+    /// Whether a panic in a router ends the process, because there is no other router.
     alone: bool,
-    /// Frames that have left by ports whose link has no other end.
+    /// Frames that have left by ports with a link without another end.
     #[cfg(test)]
     left: Vec<(Time, usize, usize)>,
 }
@@ -53,7 +53,7 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".to_owned())
 }
 
-/// Returns two of them, to be changed together.
+/// Returns two routers mutably.
 fn two(members: &mut [Member], one: usize, other: usize) -> (&mut Member, &mut Member) {
     if one < other {
         let (low, high) = members.split_at_mut(other);
@@ -90,7 +90,7 @@ impl Group {
         self.clock.now()
     }
 
-    /// Returns the routers that run.
+    /// Returns the running routers.
     pub fn running(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.runs())
     }
@@ -110,7 +110,7 @@ impl Group {
         self.running().filter_map(|member| member.service.plane.departure()).min()
     }
 
-    /// Does something with a router that runs. One that panics has failed; the others go on.
+    /// Runs a function with a running router. After a panic, the router has failed; the others continue.
     pub fn with<T>(&mut self, number: usize, work: impl FnOnce(&mut Member) -> T) -> Option<T> {
         let member = &mut self.members[number];
         if !member.runs() {
@@ -217,7 +217,7 @@ impl Group {
         self.members[number].service.plane.store_crossing_frame(crossing);
     }
 
-    /// Brings a router up to date before it is asked for something.
+    /// Updates a router before a request to it.
     pub fn catch_up(&mut self, number: usize) {
         self.settle(number, Duration::ZERO);
         self.transfer_frames(number);
@@ -264,7 +264,7 @@ impl Group {
         }
     }
 
-    /// Answers the requests of a connection. False when it is over.
+    /// Answers the requests of a connection. Returns false if the connection is over.
     pub fn answer(&mut self, number: usize, connection: usize) -> bool {
         self.catch_up(number);
         let alone = self.alone;
@@ -288,14 +288,14 @@ impl Group {
         open
     }
 
-    /// Forgets a connection that is over.
+    /// Removes a closed connection.
     pub fn hang_up(&mut self, number: usize, connection: usize) {
         if let Some(control) = &mut self.members[number].control {
             control.connections.remove(connection);
         }
     }
 
-    /// Ends the routers that were requested to stop. True when none is left.
+    /// Ends the routers that were requested to stop. Returns whether none is left.
     pub fn end_stopped(&mut self) -> bool {
         for member in &mut self.members {
             if member.service.stopping && member.control.is_some() {

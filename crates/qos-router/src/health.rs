@@ -10,9 +10,10 @@ use crate::forwarding::ForwardingHealth;
 
 /// Longest distinguished lateness, in nanoseconds; longer ones count as this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Significant digits of a router's lateness.
+/// Significant digits in the histogram of a router's lateness.
 const DIGITS: u8 = 3;
-/// The same of a port's, of which a switch has many: a histogram takes 35 kB and not 260.
+/// Significant digits in the histogram of a port's lateness. A switch has many ports: a histogram takes 35 kB instead
+/// of 260 kB.
 const DIGITS_OF_PORT: u8 = 2;
 
 /// The `health` reply.
@@ -22,12 +23,12 @@ pub struct Health {
     pub received: u64,
     /// Frames put onto the links.
     pub transmitted: u64,
-    /// Frames on their way to the daemon that the kernel dropped because it was too slow (receive ring full).
+    /// Frames that the kernel dropped because the daemon was too slow (receive ring full).
     pub lost_input: u64,
     /// Frames that cannot be passed: shorter than an Ethernet header, too long, or with a checksum that cannot be
     /// completed.
     pub malformed: u64,
-    /// Frames that the kernel would not take from the daemon (interface down, buffer full) or could not deliver.
+    /// Frames that the kernel refused (interface down, buffer full) or could not deliver.
     pub unsent: u64,
     /// Frames from the kernel or a link that arrived after something later on the same port had been decided: these
     /// decisions can differ from those of a punctual router. From a link only frames more than 20 µs out of order
@@ -35,11 +36,11 @@ pub struct Health {
     pub late_arrivals: u64,
     /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
     pub lateness_ns: LatenessNs,
-    /// The same by port, of the departures onto its link, to two digits.
+    /// Lateness of the departures onto each port's link, to two digits.
     pub lateness_by_port: BTreeMap<String, LatenessNs>,
     /// Departures that were later than the budget.
     pub late_over_budget: u64,
-    /// Time in nanoseconds during which a departure was overdue that left later than the budget.
+    /// Time in nanoseconds during which a departure that left later than the budget was overdue.
     pub behind_ns: u64,
     /// The budget in nanoseconds.
     pub budget_ns: u64,
@@ -54,9 +55,9 @@ pub struct LatenessNs {
     pub max: u64,
     /// The median.
     pub p50: u64,
-    /// 99 of 100 are at most this.
+    /// 99th percentile.
     pub p99: u64,
-    /// 999 of 1000 are at most this.
+    /// 99.9th percentile.
     pub p999: u64,
     /// Departures measured.
     pub count: u64,
@@ -104,7 +105,8 @@ impl Lateness {
         self.record_copy(due, left);
     }
 
-    /// Records the same of a copy for a capture: the frame itself was not late for anybody.
+    /// Records the departure of a copy for a capture, which does not count as late: the frame itself was delivered in
+    /// time.
     pub fn record_copy(&mut self, due: u64, left: u64) {
         let late = left.saturating_sub(due);
         self.all.0.saturating_record(late);
@@ -115,7 +117,7 @@ impl Lateness {
         }
     }
 
-    /// Forgets everything.
+    /// Resets the histograms and counters.
     pub fn clear(&mut self) {
         self.all.0.reset();
         self.by_port.iter_mut().for_each(|port| port.0.reset());
@@ -138,7 +140,7 @@ impl Lateness {
         self.over_budget
     }
 
-    /// Returns the time in nanoseconds during which a departure was overdue that left later than the budget.
+    /// Returns the time in nanoseconds during which a departure that left later than the budget was overdue.
     pub fn behind_ns(&self) -> u64 {
         self.behind_ns
     }

@@ -1,4 +1,4 @@
-//! Frames in transit through the kernel: lets a frame keep its event time while the kernel forwards it.
+//! Frames in transit through the kernel: retains the event time of a frame while the kernel forwards it.
 //!
 //! A frame that the input side hands to the kernel comes back out of another port's inside interface a little later,
 //! with a newer stamp that contains the daemon's and the kernel's own delays. This table remembers what was handed over
@@ -20,12 +20,12 @@ pub struct Transit {
     pub qos_group: u16,
     /// Discard class that an input policy has set.
     pub discard_class: u8,
-    /// Label that a switch's way in has given it.
+    /// Label from the ingress side of a switch.
     pub label: Option<Label>,
 }
 
 impl Transit {
-    /// Adds the properties to the frame's descriptor that its bytes lack.
+    /// Adds the properties that are not in the frame's bytes to its descriptor.
     pub fn restore(&self, descriptor: &mut Descriptor) {
         descriptor.input_port = Some(self.input);
         descriptor.qos_group = self.qos_group;
@@ -49,14 +49,14 @@ const NONE: u64 = u64::MAX;
 
 /// A bounded multi-map from key to [`Transit`], oldest first.
 ///
-/// Entries live in a ring in the order of their making and are chained by bucket, so that inserting, taking and
-/// expiring touch no allocator.
+/// Entries are in a ring in the order of creation and are chained by bucket, so that inserting, taking and expiring
+/// need no allocation.
 #[derive(Debug)]
 pub struct InTransit {
     entries: Vec<Entry>,
     /// Oldest and youngest entry of each bucket, as sequence numbers.
     buckets: Vec<(u64, u64)>,
-    /// Sequence numbers: `oldest..next` are in the ring.
+    /// Sequence numbers of the entries in the ring: `oldest..next`.
     oldest: u64,
     next: u64,
     life_ns: u64,
@@ -108,7 +108,7 @@ impl InTransit {
         }
     }
 
-    /// Takes out the oldest frame with this key.
+    /// Removes the oldest frame with this key.
     pub fn take(&mut self, now: u64, key: u64) -> Option<Transit> {
         self.expire(now);
         let bucket = self.slot(key);

@@ -1,5 +1,5 @@
-//! Routers of one process (`--lab FILE`): the location of each one's ports, kernel and control socket, and the links
-//! between them in memory.
+//! Routers of one process (`--lab FILE`): the ports, kernel and control socket of each router, and the links between
+//! them in memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::ports::{self, WiringError};
 pub struct LabConfig {
     /// Routers by their names.
     pub routers: BTreeMap<String, RouterPlace>,
-    /// Links between ports of two of them, which are memory.
+    /// Links in memory between ports of two routers.
     #[serde(default)]
     pub links: Vec<MemoryLink>,
 }
@@ -36,7 +36,7 @@ pub struct RouterPlace {
     pub kernel_netns: Option<PathBuf>,
 }
 
-/// A link that is memory.
+/// A link in memory.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLink {
@@ -44,7 +44,7 @@ pub struct MemoryLink {
     pub ends: [MemoryLinkEnd; 2],
 }
 
-/// An end of such a link.
+/// An end of a link in memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLinkEnd {
@@ -119,7 +119,7 @@ pub fn parse(text: &str) -> Result<LabConfig, ConfigError> {
 }
 
 impl LabConfig {
-    /// Returns the routers in parts that no link joins, each in the order of their names.
+    /// Returns the groups of routers joined by links, each in the order of names.
     pub fn parts(&self) -> Vec<Vec<&str>> {
         let mut part: BTreeMap<&str, usize> =
             self.routers.keys().enumerate().map(|(number, name)| (name.as_str(), number)).collect();

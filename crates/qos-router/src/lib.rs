@@ -1,8 +1,8 @@
 //! `qos-router`: the data plane of a router, or of all routers of a lab.
 //!
 //! Frames come from packet sockets (`ring`) and pass the engine of `qos-core` in event time (`plane`); a control socket
-//! ([`control`], [`requests`]) configures it and reads its counters. Routers between which links are memory run in the
-//! order of event time (`group`). `docs/internals/control-protocol.md` describes the protocol.
+//! ([`control`], [`requests`]) configures it and reads its counters. Routers with links in memory run in the order of
+//! event time (`group`). `docs/internals/control-protocol.md` describes the protocol.
 
 pub mod bridge;
 mod capture;

@@ -1,4 +1,4 @@
-//! Router of a process: its data plane and its control socket, and its end.
+//! A router of the process: its data plane, its control socket, and its end.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use crate::requests::Service;
 pub struct Member {
     /// Handler of requests, with the data plane.
     pub service: Service,
-    /// Control socket; none once it was requested to stop.
+    /// Control socket; none after a request to stop.
     pub control: Option<Control>,
-    /// File for the description of its end.
+    /// File in which the end is described.
     ended: Option<PathBuf>,
 }
 
 impl Member {
-    /// Returns a router that begins to run.
+    /// Creates a running router.
     pub fn new(service: Service, control: Option<Control>, ended: Option<PathBuf>) -> Self {
         Self { service, control, ended }
     }
@@ -34,7 +34,7 @@ impl Member {
         self.service.failure = Some(failure);
     }
 
-    /// Ends it on request: closes its ports and removes its control socket.
+    /// Ends the router on request: closes its ports and removes its control socket.
     pub fn end(&mut self) {
         self.tell("it was asked to stop");
         self.service.plane.close();

@@ -15,13 +15,13 @@ use netio::socket::{Kind, Socket};
 pub enum Namespace {
     /// A network namespace.
     Other(Arc<File>),
-    /// No other is known. Of an IP stack: there is no IP SLA, and all frames are forwarded by the kernel. Of ports:
+    /// No other namespace is known. For an IP stack: there is no IP SLA, and the kernel forwards all frames. For ports:
     /// they are in the namespace of the process.
     None,
 }
 
 impl Namespace {
-    /// Takes this thread there, for good: what it opens belongs to the IP stack.
+    /// Moves this thread to the namespace permanently: its sockets then belong to the IP stack.
     ///
     /// # Errors
     /// Those of `setns`, usually a missing `CAP_SYS_ADMIN`; `Unsupported` where it is not known.
@@ -34,8 +34,8 @@ impl Namespace {
         }
     }
 
-    /// Takes this thread there where another namespace is known; otherwise it is there. For threads that go from one
-    /// router to the next: code that depends on the namespace calls it first.
+    /// Moves this thread to the namespace, if another one is known. For threads that serve several routers: code that
+    /// depends on the namespace calls this first.
     ///
     /// # Errors
     /// Those of [`Self::enter`].
@@ -59,7 +59,7 @@ impl Namespace {
         thread::scope(|scope| scope.spawn(inside).join().expect("opening does not panic"))
     }
 
-    /// Opens a socket there.
+    /// Opens a socket in the namespace.
     ///
     /// # Errors
     /// Those of [`Socket::open`] and of [`Self::within`].

@@ -25,14 +25,14 @@ pub fn names() -> Vec<String> {
 pub struct Unsent {
     /// Name of the interface.
     pub name: String,
-    /// Sent frames that the other end of the pair had no room for.
+    /// Sent frames for which the other end of the pair had no room.
     pub frames: u64,
 }
 
 /// Returns the counter of every interface of a network namespace, from `/proc/net/dev`.
 ///
 /// The counter of the other direction (`drop` under `Receive`) is of no use: it also counts frames that the packet
-/// socket has taken and that nobody else wants, such as those with a VLAN tag.
+/// socket has received and no one else needs, such as those with a VLAN tag.
 ///
 /// # Errors
 /// Those of entering the namespace and of reading the file.

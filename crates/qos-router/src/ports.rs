@@ -9,7 +9,7 @@ use qos_core::{ConfigError, PortsConfig};
 /// Longest Linux interface name (`IFNAMSIZ` less the final zero).
 const LONGEST_NAME: usize = 15;
 
-/// Errors in the wiring file. The text contains the place and the remedy.
+/// Errors in the wiring file. The message contains the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum WiringError {
     /// The file cannot be read.
@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
     Ok(wiring)
 }
 
-/// Checks that a wiring can be one.
+/// Checks a wiring.
 ///
 /// # Errors
 /// The path in it and the reason.

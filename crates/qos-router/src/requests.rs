@@ -71,7 +71,7 @@ pub enum Request {
     IpSla(Option<u32>, bool),
     /// Capture of the frames at the interface of that name.
     Capture(Wanted),
-    /// End the capture that writes this file.
+    /// End the capture to this file.
     EndCapture(PathBuf),
     /// Stop.
     Shutdown,
@@ -172,17 +172,17 @@ struct InForce<'a> {
     config: Option<&'a RawValue>,
 }
 
-/// Handler of requests: the data plane and the protocol's knowledge of it.
+/// Handler of requests: the data plane and the state of the protocol.
 pub struct Service {
     /// The data plane.
     pub plane: Dataplane,
     /// Name of the router.
     pub name: String,
-    /// The configuration in force, as it was given.
+    /// The active configuration, in its original text.
     config: Option<Box<RawValue>>,
-    /// A client has asked for the end.
+    /// Whether a client has requested the end.
     pub stopping: bool,
-    /// Reason why the data plane no longer works, if it does not.
+    /// Reason why the data plane has failed, if it has.
     pub failure: Option<String>,
 }
 

@@ -1,10 +1,10 @@
-//! Rights of the process: fewer as soon as it needs fewer.
+//! Capabilities of the process, which are dropped as soon as they are not needed.
 
 use std::io;
 
 /// Sets of capget(2): three of 64 capabilities.
 const VERSION_3: u32 = 0x2008_0522;
-/// Names namespaces by descriptors of process 1 (capabilities(7)).
+/// Capability to open namespaces of process 1 (capabilities(7)).
 const CAP_SYS_PTRACE: u32 = 19;
 
 #[repr(C)]
@@ -22,8 +22,8 @@ struct Halves {
     inheritable: u32,
 }
 
-/// Gives up what only the paths of namespaces need, for this thread and those that it starts from now on: where they
-/// are is known by then.
+/// Drops the capabilities that are needed only to find namespaces, for this thread and those that it starts from now
+/// on.
 ///
 /// # Errors
 /// Those of `capget` and `capset`.

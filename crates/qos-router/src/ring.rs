@@ -18,7 +18,7 @@ use crate::frame::{self, LONGEST};
 /// frame, rounded up to the kernel's slot alignment. Not a power of two, because headers of slots would share cache
 /// sets.
 const SLOT: usize = 1600;
-/// Bytes of a block of the ring, the kernel's unit of allocation.
+/// Size of a block of the ring, the kernel's unit of allocation, in bytes.
 const BLOCK: usize = 64 * 1024;
 /// Slots in a block, at its start: no slot lies in two blocks.
 const SLOTS_PER_BLOCK: usize = BLOCK / SLOT;
@@ -47,7 +47,7 @@ pub struct Ring {
     socket: ManuallyDrop<OwnedFd>,
     map: NonNull<u8>,
     slots: usize,
-    /// The slot that the kernel fills next or has filled first.
+    /// The next slot to read.
     next: usize,
     lost: u64,
 }
@@ -71,7 +71,7 @@ fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, 
     check(result, doing).map(drop)
 }
 
-/// Returns a packet socket that has no interface yet. It sends past the queueing discipline.
+/// Opens a packet socket without an interface. It sends past the queueing discipline.
 fn open_socket() -> io::Result<OwnedFd> {
     // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
     // SAFETY: no pointers are involved; nobody else owns the returned descriptor.
@@ -86,7 +86,7 @@ fn open_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Gives a packet socket its interface; of protocol 0 it receives nothing.
+/// Binds a packet socket to its interface; with protocol 0 it receives nothing.
 fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeros is a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -104,7 +104,7 @@ fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> io::Result<()> {
     check(bound, "binding the packet socket to the interface").map(drop)
 }
 
-/// Returns a packet socket that sends on the interface with this index and receives nothing.
+/// Opens a packet socket that sends on the interface with this index and receives nothing.
 ///
 /// # Errors
 /// As of [`Ring::open`].
@@ -188,7 +188,7 @@ impl Ring {
         Some(result.ok_or(Malformed))
     }
 
-    /// Returns the stamp and bytes of a slot that is ours.
+    /// Returns the stamp and bytes of a slot that the kernel has filled.
     fn inspect(&mut self, slot: usize, status: u32) -> Option<(u64, &mut [u8])> {
         // SAFETY: the status says that the slot is ours, and the kernel does not touch it until it is returned.
         let header = unsafe { self.header(slot).read() };
@@ -226,7 +226,7 @@ impl Ring {
         unsafe { std::slice::from_raw_parts_mut(self.map.as_ptr().add(offset(slot) + start), length) }
     }
 
-    /// Clears the error that is left on the socket when its interface has gone down or away.
+    /// Clears the error of a socket with an interface that went down or disappeared.
     pub fn take_error(&self) -> Option<io::Error> {
         let (mut error, mut length) = (0, std::mem::size_of::<libc::c_int>() as libc::socklen_t);
         // SAFETY: `error` has room for `length` bytes.

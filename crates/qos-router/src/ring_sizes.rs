@@ -4,7 +4,7 @@ use crate::ring::memory_bytes;
 
 /// Shortest frame on an Ethernet link with all its overhead, bytes.
 const SHORTEST_ON_WIRE: u64 = 84;
-/// Bounds of the frames in a ring. The least is 63 ms of full frames at 100 Mb/s.
+/// Minimum and maximum number of frames in a ring. The minimum is 63 ms of full frames at 100 Mb/s.
 const SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
 /// Memory for the rings of all links of a process, bytes. Each ring is mapped and zeroed when its link is opened, so
 /// that a lab of a hundred links takes its time and memory even when nothing is sent.
@@ -12,8 +12,8 @@ const TOTAL_BYTES: u64 = 112 << 20;
 
 /// Sizes of the receive rings of a process.
 ///
-/// A ring has room for the same time of shortest frames at its link's rate. If that exceeds the memory for all of
-/// them, each ring gets the same part of what it would have had.
+/// All rings have room for the same time of shortest frames at the link's rate. If that exceeds the total memory, all
+/// are reduced by the same factor.
 #[derive(Debug, Clone, Copy)]
 pub struct RingSizes {
     ring_ns: u64,
@@ -28,7 +28,7 @@ impl RingSizes {
         Self { ring_ns, wanted_bytes: rates_bps.map(bytes).sum() }
     }
 
-    /// Returns the number of frames for which the ring of a link of this rate has room at least.
+    /// Returns the minimum capacity of the ring of a link with this rate, in frames.
     pub fn slots(&self, rate_bps: u64) -> usize {
         let wanted = wanted(self.ring_ns, rate_bps);
         let slots = if self.wanted_bytes > TOTAL_BYTES { wanted * TOTAL_BYTES / self.wanted_bytes } else { wanted };
@@ -36,7 +36,7 @@ impl RingSizes {
     }
 }
 
-/// Returns the number of frames of a ring if memory does not count.
+/// Returns the number of frames of a ring without the limit of memory.
 fn wanted(ring_ns: u64, rate_bps: u64) -> u64 {
     let frames = u128::from(rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
     u64::try_from(frames).unwrap_or(u64::MAX).clamp(*SLOTS.start(), *SLOTS.end())

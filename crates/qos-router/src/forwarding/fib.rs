@@ -1,4 +1,4 @@
-//! The routes of the kernel's tables `local` and `main`, and which of them a destination takes.
+//! The routes of the kernel's tables `local` and `main`, and the selection of a route.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -28,10 +28,10 @@ pub enum Target {
     Kernel,
 }
 
-/// The tables that the default policy rules ask.
+/// The tables of the default policy rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// The router's own addresses, asked first.
+    /// The router's own addresses, searched first.
     Local,
     /// All other routes.
     Main,
@@ -40,13 +40,13 @@ pub enum Table {
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The table that it stands in.
+    /// The table of the route.
     pub table: Table,
     /// Prefix; host bits do not count.
     pub prefix: IpAddr,
     /// Bits of the prefix.
     pub length: u8,
-    /// Type of service that packets have to have; 0 for any.
+    /// Required type of service of packets; 0 for any.
     pub tos: u8,
     /// The least comes first.
     pub priority: u32,
@@ -59,7 +59,7 @@ pub struct Route {
 pub enum Change {
     /// Nothing has changed.
     Same,
-    /// The routes are as the kernel's.
+    /// The routes equal those of the kernel.
     Done,
     /// The change is ambiguous: only the kernel's complete table is conclusive.
     Unclear,
@@ -68,11 +68,11 @@ pub enum Change {
 /// Kind of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// One of the table `local`: the router itself, broadcasts.
+    /// A route of the table `local`: the router itself, or a broadcast.
     Local,
     /// A packet to forward.
     Hop(Hop),
-    /// Without a route, or with one that the kernel has to follow.
+    /// Without a route, or with a route that the kernel must handle.
     Other,
 }
 
@@ -192,8 +192,9 @@ impl Routes {
         }
     }
 
-    /// Returns the treatment of a destination: the longest prefix of `local`, then of `main`; among its routes the one
-    /// with the lowest priority value. The kernel handles routes by type of service, and two with the same priority.
+    /// Returns the treatment of a destination: the longest prefix of `local`, then of `main`, and among its routes the
+    /// one with the lowest priority value. The kernel handles routes by type of service, and two with the same
+    /// priority.
     pub fn find(&self, address: IpAddr) -> Found {
         match address {
             IpAddr::V4(address) => self.v4.find(address.into(), 32),

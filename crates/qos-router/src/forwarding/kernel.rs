@@ -37,7 +37,7 @@ pub enum Effect {
     None,
     /// The treatment of packets may have changed.
     Changed,
-    /// The kernel does not say all that this changes: everything has to be asked for again.
+    /// The message does not show all changes: everything must be requested again.
     Unclear,
 }
 
@@ -50,7 +50,7 @@ pub struct Link {
     pub peer: u32,
     address: Mac,
     up: bool,
-    /// Neighbours on the interface are not queried for their hardware addresses, because these are its own.
+    /// Whether the interface sends no neighbour queries, because hardware addresses equal its own.
     without_arp: bool,
     mtu: u32,
     /// Maximum IPv6 packet length; none without IPv6.
@@ -73,7 +73,7 @@ struct Neighbour {
     address: Mac,
     /// Stale entry: the kernel confirms it after the next packet that it forwards to it.
     stale: bool,
-    /// The route has been used through the kernel.
+    /// Whether the kernel has used the route.
     used: bool,
 }
 
@@ -82,7 +82,7 @@ struct Neighbour {
 pub struct Way {
     /// Number of the interface by which it leaves.
     pub link: u32,
-    /// The addresses of its frame.
+    /// Addresses of the Ethernet header.
     pub header: [u8; ADDRESSES],
     /// Longest packet that may leave there.
     pub mtu: usize,
@@ -97,13 +97,13 @@ pub struct Kernel {
     routes: Routes,
     neighbours: HashMap<(u32, IpAddr), Neighbour>,
     settings: HashMap<(bool, i32), Settings>,
-    /// Rules, and traffic control by interface, that are not there by default.
+    /// Whether there are non-default rules; traffic control, by interface.
     rules: bool,
     disciplines: HashMap<u32, String>,
 }
 
 impl Kernel {
-    /// Takes a message, one of a dump where `dumping`: such a message says what is there, not what has changed.
+    /// Applies a message; if `dumping`, it is part of a dump, which lists the present state instead of a change.
     ///
     /// # Errors
     /// When it cannot be read: something is in use that is not known here.
@@ -285,7 +285,7 @@ impl Kernel {
     }
 
     /// Returns the number of the interface whose pair's other end is interface `inside` of the daemon's namespace, if
-    /// the other end of that one has the number `peer`.
+    /// its own other end has the number `peer`.
     pub fn other_end(&self, inside: u32, peer: u32) -> Option<u32> {
         self.links.get(&peer).filter(|link| link.peer == inside).map(|_| peer)
     }

@@ -1,4 +1,4 @@
-//! Follows the router's kernel by netlink: everything is asked for once, then changes are heard of.
+//! Mirrors the state of the router's kernel by netlink: it is requested once, and then updated by notifications.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,8 +11,8 @@ use super::kernel::{Effect, Kernel};
 use super::netlink::{messages, monitor, Request, DATAGRAM, LINKS};
 use crate::namespace::Namespace;
 
-/// The groups of `linux/rtnetlink.h` that are heard: links, neighbours, traffic control, addresses, routes and rules
-/// of both versions of IP, and settings of interfaces.
+/// The subscribed groups of `linux/rtnetlink.h`: links, neighbours, traffic control, addresses, routes and rules of
+/// both versions of IP, and settings of interfaces.
 const GROUPS: u32 = bits([1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25]);
 
 /// Returns the first group is the lowest bit.
@@ -44,24 +44,24 @@ const DUMPS: [Request; 11] = [
 ];
 const GETNETCONF: u16 = 82;
 
-/// Bytes of messages that may wait.
+/// Receive buffer for messages, in bytes.
 const BUFFER: usize = 1 << 20;
-/// Datagrams taken at a time, so that frames have their turn.
+/// Maximum number of datagrams per call, so that frames have their turn.
 const TAKEN: usize = 256;
 
 /// State of the mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The answer to this entry of [`DUMPS`] is arriving. Then everything has to be requested again if `again`;
-    /// something could not be read if `lost`. The kernel answers one request at a time.
+    /// The answer to this entry of [`DUMPS`] is arriving. Everything must be requested again afterwards if `again`; a
+    /// message could not be read if `lost`. The kernel answers one request at a time.
     Asking { number: usize, again: bool, lost: bool },
     /// The mirror equals the state of the kernel.
     Synchronous,
-    /// A message could not be read: something is in use that is not known here. Until the next change.
+    /// A message could not be read, because an unknown feature is in use. Lasts until the next change.
     Lost,
 }
 
-/// The kernel of a namespace, as far as it is known.
+/// Mirror of the kernel of a namespace.
 #[derive(Debug)]
 pub struct Mirror {
     socket: Socket,
@@ -77,7 +77,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Begins to follow the kernel of a namespace.
+    /// Begins to mirror the kernel of a namespace.
     ///
     /// # Errors
     /// Those of entering it and of the system calls.
@@ -85,7 +85,7 @@ impl Mirror {
         Self::with_buffer(namespace, BUFFER)
     }
 
-    /// Returns the same, with room for so many bytes of messages.
+    /// Opens a mirror like [`open`](Self::open), with a receive buffer of this many bytes.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -106,7 +106,7 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Forgets everything and asks for it again. Nothing may be asked for at the time.
+    /// Discards the state and requests it again. No request may be outstanding.
     fn begin(&mut self) {
         self.kernel = Kernel::default();
         self.generation += 1;
@@ -130,7 +130,7 @@ impl Mirror {
         };
     }
 
-    /// Reads the kernel's messages, as far as there is time now.
+    /// Reads the kernel's messages, up to the limit per call.
     pub fn follow(&mut self) {
         for _ in 0..TAKEN {
             self.datagram.clear();
@@ -224,7 +224,7 @@ impl Mirror {
         (self.state == State::Synchronous).then_some(&mut self.kernel)
     }
 
-    /// Returns why it is not known.
+    /// Returns the reason why the state is not known.
     pub fn trouble(&self) -> Option<&'static str> {
         match self.state {
             State::Synchronous => None,

@@ -59,7 +59,7 @@ pub struct ForwardingHealth {
     pub overruns: u64,
 }
 
-/// The way of a flow.
+/// The path of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     generation: u64,
@@ -71,7 +71,7 @@ struct Flow {
     way: Way,
 }
 
-/// Bases of the insides: everything that may change them, and may be unknown, is requested again each time.
+/// Versions of the state from which the insides were computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     dumps: u64,
@@ -88,14 +88,14 @@ pub struct Forwarding {
     outside: Namespace,
     /// The insides with their numbers in the daemon's namespace.
     insides: Vec<(Inside, u32)>,
-    /// Numbers in the router's namespace, and the other way round.
+    /// Numbers in the router's namespace, with the insides.
     links: HashMap<Inside, u32>,
     outputs: HashMap<u32, Inside>,
     /// Reason why the kernel currently forwards everything.
     reason: Option<String>,
     /// State from which the above was computed.
     seen: Seen,
-    /// The version of the watch at which everything was asked for.
+    /// The version of the watch at the last complete request.
     asked: u64,
     flows: Box<[Option<Flow>]>,
     forwarded: u64,
@@ -105,8 +105,8 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Follows the kernel of a namespace, for ports that are in the namespace `outside`. If that is not possible the
-    /// kernel forwards everything, and the health reports the reason.
+    /// Opens the mirror of a namespace's kernel, for ports in the namespace `outside`. If that fails, the kernel
+    /// forwards everything, and the health reports the reason.
     pub fn open(namespace: &Namespace, outside: Namespace) -> Self {
         let opened = match namespace {
             Namespace::None => Err("the router's network namespace is not known (--kernel-netns)".to_owned()),
@@ -146,7 +146,7 @@ impl Forwarding {
         self.bind();
     }
 
-    /// Takes the kernel's news.
+    /// Processes the kernel's messages.
     pub fn follow(&mut self) {
         let (Some(mirror), Some(watch)) = (&mut self.mirror, &self.watch) else { return };
         let version = watch.version();
@@ -163,7 +163,7 @@ impl Forwarding {
         }
     }
 
-    /// Finds the insides in the router's namespace, and whether anything there is unknown.
+    /// Finds the insides in the router's namespace, and checks it for unknown features.
     fn bind(&mut self) {
         let (Some(mirror), Some(watch)) = (&mut self.mirror, &self.watch) else { return };
         let trouble = mirror.trouble();
@@ -244,7 +244,7 @@ impl Forwarding {
         }
     }
 
-    /// Starts the counters again.
+    /// Restarts the counters.
     pub fn clear(&mut self) {
         self.before = self.totals();
         (self.forwarded, self.handed) = (0, 0);
@@ -255,7 +255,7 @@ impl Forwarding {
     }
 }
 
-/// Returns the place at which the path of a flow is stored. Forced collisions of flows only cost a lookup each.
+/// Returns the index at which the path of a flow is stored. Forced collisions of flows only cost a lookup each.
 fn slot(packet: &Packet) -> usize {
     let word = |address: IpAddr| match address {
         IpAddr::V4(address) => u64::from(u32::from(address)),

@@ -14,7 +14,7 @@ pub const DATAGRAM: usize = 64 * 1024;
 /// All interfaces.
 pub const LINKS: Request = Request { kind: libc::RTM_GETLINK, family: 0, length: 16 };
 
-/// A kind of things that the kernel can be asked for all of.
+/// Request for all objects of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Type of the message.
@@ -63,7 +63,7 @@ fn error(body: &[u8]) -> Option<io::Error> {
     Some(io::Error::from_raw_os_error(code.get().saturating_neg()))
 }
 
-/// Asks for all of a kind and waits for them: calls `each` with the type and body of every message.
+/// Requests all objects of a kind and waits for them: calls `each` with the type and body of every message.
 ///
 /// # Errors
 /// Those of the system calls, and what the kernel answers instead.
@@ -86,8 +86,8 @@ pub fn dump(protocol: isize, request: Request, mut each: impl FnMut(u16, &[u8]))
     }
 }
 
-/// Opens a socket that hears of changes to these groups (the bits of `linux/rtnetlink.h`) and never waits; gives it and
-/// the kernel's number for it.
+/// Opens a non-blocking socket that receives notifications of these groups (the bits of `linux/rtnetlink.h`); returns
+/// it and the kernel's number for it.
 ///
 /// # Errors
 /// Those of the system calls.

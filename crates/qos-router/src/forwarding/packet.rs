@@ -16,10 +16,10 @@ const HOP_LIMIT: usize = 7;
 /// Hop-by-hop options.
 const HOP_BY_HOP: u8 = 0;
 
-/// A plain packet, such as can be forwarded without a look at anything else.
+/// A plain packet, which can be forwarded without regard to anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The hardware address that it was sent to.
+    /// The destination hardware address.
     pub to: Mac,
     /// Source address.
     pub source: IpAddr,
@@ -30,8 +30,8 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Returns the packet in a frame, or nothing if the kernel must see it: not IP, damaged, with a tag, with options,
-    /// with an expiring time to live, or with an address that is not that of a single host.
+    /// Returns the packet in a frame, or `None` if the kernel must handle it: not IP, damaged, with a tag, with
+    /// options, with an expiring time to live, or with an address that is not that of a single host.
     pub fn of(frame: &[u8]) -> Option<Packet> {
         let to = *frame.first_chunk()?;
         let packet = frame.get(HEADER..)?;
@@ -72,10 +72,10 @@ fn header_checksum_holds(header: &[u8; IPV4_HEADER]) -> bool {
     (sum & 0xffff) + (sum >> 16) == 0xffff
 }
 
-/// Makes the frame of a [`Packet`] the one that leaves: new addresses (`header`: destination, then source), one hop
-/// less to live. Returns its bytes, without what padded it.
+/// Rewrites the frame of a [`Packet`] for its departure: new addresses (`header`: destination, then source), one hop
+/// less to live. Returns its length without padding.
 ///
-/// The checksum is updated as Linux does it: one that would be all ones becomes zero.
+/// The checksum is updated as in Linux: all ones becomes zero.
 pub fn rewrite(frame: &mut [u8], packet: &Packet, header: &[u8; ADDRESSES]) -> usize {
     frame[..ADDRESSES].copy_from_slice(header);
     let bytes = &mut frame[HEADER..];

@@ -28,7 +28,7 @@ const IPSEC: Request = Request { kind: 0x15, family: 0, length: 0 };
 pub struct Found {
     /// Treatment of packets by the kernel other than forwarding.
     pub unknown: Option<String>,
-    /// Longest packets of IPv6, by interface.
+    /// Maximum lengths of IPv6 packets, by interface.
     ipv6_mtu: Vec<(u32, Option<u32>)>,
 }
 
@@ -40,7 +40,7 @@ struct Shared {
     stopped: AtomicBool,
 }
 
-/// A thread in the router's namespace that looks.
+/// A thread in the router's namespace that checks the settings.
 #[derive(Debug)]
 pub struct Watch {
     shared: Arc<Shared>,
@@ -48,7 +48,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts looking.
+    /// Starts the thread.
     ///
     /// # Errors
     /// Those of entering the namespace.

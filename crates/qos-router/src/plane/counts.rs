@@ -1,4 +1,4 @@
-//! State of the data plane.
+//! Counters and health of the data plane.
 
 use qos_core::Side;
 
@@ -26,7 +26,7 @@ impl Dataplane {
         }
     }
 
-    /// Starts the health's counters again.
+    /// Restarts the counters of the health.
     pub(super) fn clear_health(&mut self) {
         self.counts = Counts { lost_before: self.lost(), late_before: self.late_arrivals(), ..Counts::default() };
         self.lateness.clear();
@@ -39,15 +39,15 @@ impl Dataplane {
         self.ports.iter_mut().flat_map(Port::interfaces_mut).map(|i| i.ring.lost()).sum()
     }
 
-    /// Returns the number of frames that the kernel gave too late for their event time, from the links or back, since
-    /// the start.
+    /// Returns the number of frames that the kernel delivered too late for their event time, from the links or after
+    /// forwarding, since the start.
     fn late_arrivals(&self) -> u64 {
         let came = |port: &Port| port.wire.interface().map_or(0, |interface| interface.order.late);
         let back = |port: &Port| self.engine.totals(port.id, Side::Wire).late_arrivals;
         self.ports.iter().map(|port| came(port) + back(port)).sum()
     }
 
-    /// Returns the number of frames from us that the kernel took but could not deliver since the last clearing.
+    /// Returns the number of frames that the kernel accepted but could not deliver since the last clearing.
     fn undelivered(&self) -> u64 {
         let now = netdev::read(&self.outside).unwrap_or_default();
         let of = |i: &Interface| {

@@ -12,7 +12,7 @@ use netlink_sys::Socket;
 use super::link_end::WireState;
 use crate::forwarding::netlink::{dump, messages, monitor, DATAGRAM, LINKS};
 
-/// The group of `linux/rtnetlink.h` that hears of interfaces.
+/// The group of `linux/rtnetlink.h` for notifications about interfaces.
 const LINK_GROUP: u32 = 1;
 /// Bytes of messages that may wait.
 const BUFFER: usize = 1 << 20;
@@ -25,17 +25,18 @@ pub(super) struct Faces {
 }
 
 impl Faces {
-    /// Returns the descriptor that is readable when there are news.
+    /// Returns the descriptor that is readable when there are notifications.
     pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// Begins to hear of the interfaces of this thread's namespace.
+    /// Subscribes to notifications about the interfaces of this thread's namespace.
     pub fn open() -> io::Result<Self> {
         Ok(Self { socket: monitor(NETLINK_ROUTE, LINK_GROUP, BUFFER)?.0, datagram: Vec::with_capacity(DATAGRAM) })
     }
 
-    /// Calls `each` with the number and the state of interfaces that have changed. False when some news were lost.
+    /// Calls `each` with the number and the state of interfaces that have changed. Returns false if notifications were
+    /// lost.
     pub fn news(&mut self, mut each: impl FnMut(u32, WireState)) -> bool {
         loop {
             self.datagram.clear();

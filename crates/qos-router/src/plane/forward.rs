@@ -1,4 +1,4 @@
-//! Packets in transit: from the link on which they came to the port by which they leave.
+//! Packets in transit, from their input link to their output port.
 
 use std::os::fd::RawFd;
 
@@ -24,14 +24,14 @@ impl Dataplane {
         self.forwarding.follow();
     }
 
-    /// Makes the forwarding know the ports' insides.
+    /// Passes the ports' insides to the forwarding.
     pub(super) fn attach_insides(&mut self) {
         self.forwarding.follow();
         self.forwarding.attach(self.ports.iter().flat_map(Port::insides));
     }
 
-    /// Forwards a frame that left the input side at `time`, with its known properties; returns it if the kernel must
-    /// forward it.
+    /// Forwards a frame that left the input side at `time`, with its stored properties; returns the frame if the kernel
+    /// must forward it.
     pub(super) fn forward(
         &mut self,
         input: Inside,

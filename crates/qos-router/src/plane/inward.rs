@@ -13,7 +13,7 @@ use crate::frame::LONGEST;
 use crate::in_transit::Transit;
 use crate::ring::BATCH;
 
-/// Frames taken from one link in one round, so that the others have their turn.
+/// Maximum number of frames taken from one link per round, so that the others have their turn.
 const TAKEN_PER_ROUND: usize = 256;
 
 impl Dataplane {
@@ -45,7 +45,7 @@ impl Dataplane {
     }
 
     /// Forwards frames from the links, or passes them to the kernel, in the order of their event times over all ports,
-    /// and takes the frames that the kernel then sends.
+    /// and processes the frames that the kernel then sends.
     pub(super) fn pass_through_router(&mut self) {
         let mut inward = std::mem::take(&mut self.inward);
         inward.sort_by_key(|d| d.time);
@@ -101,7 +101,7 @@ impl Dataplane {
         inside.sending.push(Sending { time, frame });
     }
 
-    /// Gives a frame of a switched port to the ports by which it leaves.
+    /// Passes a frame of a switched port to its output ports.
     pub(super) fn switch(&mut self, departure: Departure<Held>) {
         let Departure { time, port: input, descriptor, payload, .. } = departure;
         let mut copies = std::mem::take(&mut self.copies);

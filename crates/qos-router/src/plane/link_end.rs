@@ -6,7 +6,7 @@ use qos_core::Time;
 
 use crate::frame_pool::Frame;
 
-/// A frame on its way to an interface.
+/// A frame to send on an interface.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub time: Time,
@@ -20,7 +20,7 @@ pub(super) struct Memory {
     pub name: String,
     pub index: u32,
     pub state: WireState,
-    /// Somebody captures at the interface of either end: copies go out by this.
+    /// Socket for copies of frames, while the interface of either end is captured.
     pub tap: Option<OwnedFd>,
     pub copies: Vec<Sending>,
 }
@@ -34,7 +34,7 @@ impl Memory {
 /// State of the interface at an end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireState {
-    /// Frames pass: this end and the other one are up.
+    /// Whether frames pass: both ends are up.
     pub up: bool,
     /// Somebody captures there.
     pub captured: bool,

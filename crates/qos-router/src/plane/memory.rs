@@ -1,7 +1,7 @@
 //! The end of a link to another router of this process: frames are handed over in memory, with their event time.
 //!
-//! The link's pair of interfaces is there nevertheless. It says whether the link is up, and it is where the link can be
-//! captured: while somebody listens at either end, copies of the frames are sent over it.
+//! The link still has a pair of interfaces. It shows whether the link is up, and the link can be captured there: while
+//! a program listens at either end, copies of the frames are sent over it.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -16,7 +16,8 @@ use super::Dataplane;
 use crate::ring;
 
 impl Dataplane {
-    /// Starts to follow the interfaces that stand for links, if there are any. Called in their namespace.
+    /// Subscribes to notifications about the interfaces that stand for links, if any. Must be called in their
+    /// namespace.
     pub(super) fn follow_link_state(&mut self) -> Result<(), StartError> {
         if self.ports.iter().any(|port| matches!(port.wire, Wire::Memory(_))) {
             self.faces = Some(Faces::open().map_err(StartError::Follow)?);
@@ -30,7 +31,7 @@ impl Dataplane {
         self.faces.as_ref().map(Faces::descriptor)
     }
 
-    /// Reads the kernel's messages about these interfaces. True when something has changed.
+    /// Reads the kernel's messages about these interfaces. Returns whether anything has changed.
     pub fn process_link_news(&mut self) -> bool {
         let Some(mut faces) = self.faces.take() else { return false };
         let mut changed = false;
@@ -45,7 +46,7 @@ impl Dataplane {
         true
     }
 
-    /// Asks for all of them.
+    /// Requests the state of all these interfaces.
     fn check_link_state(&mut self) -> io::Result<()> {
         let ports = &mut self.ports;
         faces::look(|index, state| {
@@ -91,7 +92,7 @@ impl Dataplane {
         std::mem::take(&mut self.crossing)
     }
 
-    /// Keeps the memory of [`Self::take_crossing_frames`].
+    /// Takes back the buffer of [`Self::take_crossing_frames`] for reuse.
     pub fn store_crossing_frame(&mut self, empty: Vec<Crossing>) {
         self.crossing = empty;
     }
@@ -144,7 +145,7 @@ impl Dataplane {
 
 #[cfg(test)]
 impl Dataplane {
-    /// Returns a data plane that has reached `start` and all of whose links are memory.
+    /// Returns a data plane with all links in memory, which has reached `start`.
     pub fn in_memory(wiring: &qos_core::PortsConfig, start: Time, clock: crate::daemon_clock::Clock) -> Self {
         use crate::forwarding::Forwarding;
         use crate::namespace::Namespace;

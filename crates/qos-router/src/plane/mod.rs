@@ -1,8 +1,8 @@
 //! Frames between the ports' interfaces and the engine, in event time.
 //!
-//! After [`Dataplane::take`] has taken what arrived, a step ([`Dataplane::step`]) lets the engine's input side catch up
-//! with a moment, forwards what leaves it or brings it through the kernel, and only then lets the output side catch up.
-//! So after a stall policers, queues and shapers see what they would have seen on time.
+//! After [`Dataplane::take`] has taken the arrived frames, a step ([`Dataplane::step`]) lets the engine's input side
+//! catch up with a time, forwards its frames or passes them through the kernel, and only then lets the output side
+//! catch up. So after a stall policers, queues and shapers see what they would have seen on time.
 
 mod counts;
 mod faces;
@@ -42,11 +42,11 @@ use crate::ports::other_end;
 use crate::ring_sizes::RingSizes;
 use crate::sla::Agent;
 
-/// Frames that may be in transit through the kernel.
+/// Maximum number of frames in transit through the kernel.
 const IN_TRANSIT: usize = 4096;
-/// Packets of which fragments may be on their way.
+/// Maximum number of fragmented packets in transit.
 const FRAGMENTED: usize = 1024;
-/// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
+/// Maximum transit time: a frame that has not returned from the kernel by then was for the router itself, or dropped.
 const TRANSIT_NS: u64 = 1_000_000_000;
 /// Local counters; the rest of [`Health`] is read from the kernel on request.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ pub struct Dataplane {
     pool: FramePool,
     keys: TransitKeys,
     in_transit: InTransit,
-    /// Packets whose first fragment has come out of the kernel, which may have made more of them.
+    /// Packets whose first fragment has left the kernel, which may have fragmented them.
     fragmented: InTransit,
     /// Copy of the forwarding state of the router's kernel.
     forwarding: Forwarding,
@@ -102,13 +102,13 @@ pub struct Dataplane {
     sla: Agent,
     /// Time that the engine has reached.
     reached: Time,
-    /// Time up to which departures are settled: behind the other one within a step.
+    /// Time up to which departures are settled; within a step it is before `reached`.
     settled: Time,
     /// The latest event time of a frame that was handed to the kernel.
     passed: Time,
-    /// Some ports are the ends of a line.
+    /// Whether some ports are the ends of a line.
     line: bool,
-    /// Hears of the interfaces that stand for links in memory.
+    /// Notifications about the interfaces that stand for links in memory.
     faces: Option<Faces>,
     /// Frames that have left for other routers of this process.
     crossing: Vec<Crossing>,
@@ -121,7 +121,7 @@ pub struct Dataplane {
 }
 
 impl Dataplane {
-    /// Opens all ports; takes this thread to where they are.
+    /// Opens all ports; moves this thread to their namespace.
     ///
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
@@ -152,7 +152,7 @@ impl Dataplane {
         Ok(plane)
     }
 
-    /// Returns a data plane of these ports that has reached `now`, with the namespaces of the ports and of the IP
+    /// Creates a data plane of these ports that has reached `now`, with the namespaces of the ports and of the IP
     /// stack.
     fn assemble(
         clock: Clock,
@@ -194,8 +194,8 @@ impl Dataplane {
         }
     }
 
-    /// Ends captures and closes all ports, these at the same time: the kernel keeps each socket waiting for some tens
-    /// of milliseconds.
+    /// Ends captures and closes all ports in parallel, because the kernel delays each socket by some tens of
+    /// milliseconds.
     pub fn close(&mut self) {
         self.captures = Captures::default();
         thread::scope(|scope| {
@@ -225,8 +225,8 @@ impl Dataplane {
         self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
     }
 
-    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor
-    /// is broken.
+    /// Clears and reports errors of sockets with an interface that went down or disappeared. Call when a descriptor is
+    /// broken.
     pub fn take_errors(&self) {
         for interface in self.ports.iter().flat_map(Port::interfaces) {
             if let Some(error) = interface.ring.take_error() {
@@ -253,7 +253,7 @@ impl Dataplane {
         waiting.chain(self.engine.next_departure()).chain(self.sla.deadline()).min()
     }
 
-    /// Takes the frames that have arrived on the links by `now` of that clock; returns the time up to which all have
+    /// Takes the frames that have arrived on the links by `now` of the clock. Returns the time up to which all have
     /// been taken, and whether there were any.
     pub fn take(&mut self, clock: Clock, now: Time) -> (Time, bool) {
         self.clock = clock;
@@ -269,7 +269,7 @@ impl Dataplane {
     }
 
     /// Catches up with a time. Frames due on the links are sent by [`Self::flush`]. Frames that arrive within the next
-    /// `ahead` already pass through the kernel if possible, so that they do not leave late by the kernel's time.
+    /// `ahead` already pass through the kernel if possible, so that the kernel's processing time does not delay them.
     pub fn step(&mut self, to: Time, ahead: Duration) {
         self.reached = to.max(self.reached);
         // IP SLA must find all packets at their times; and on a line there is no kernel to pass.
@@ -292,7 +292,8 @@ impl Dataplane {
         }
     }
 
-    /// Puts a complete configuration in force, or nothing. What arrived before the last step is treated by the old one.
+    /// Activates a complete configuration, or changes nothing. Frames that arrived before the last step are handled by
+    /// the old one.
     ///
     /// # Errors
     /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
@@ -342,7 +343,7 @@ impl Dataplane {
         self.captures.begin(port, wanted)
     }
 
-    /// Ends the capture that writes this file.
+    /// Ends the capture to a file.
     ///
     /// # Errors
     /// When there is none, or it could not be written.

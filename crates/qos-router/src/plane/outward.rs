@@ -12,7 +12,8 @@ use crate::frame::{stamp_reply, TransitKeys};
 use crate::in_transit::{InTransit, Transit};
 use crate::ring::BATCH;
 
-/// Frames of the router's own that may wait for the engine to catch up with their time; further ones wait in the ring.
+/// Maximum number of the router's own frames that wait for the engine to reach their time; further ones wait in the
+/// ring.
 const WAITING: usize = 4096;
 impl Dataplane {
     /// Sorts the outputs of the engine. Frames for a link are sent when a batch is full or the round ends.
@@ -67,7 +68,7 @@ impl Dataplane {
         }
     }
 
-    /// Writes the engine's markings into the bytes.
+    /// Writes the engine's markings into the frame.
     pub(super) fn mark(&mut self, departure: &Departure<Held>) {
         let (held, descriptor) = (&departure.payload, &departure.descriptor);
         if descriptor.dscp != held.dscp {
@@ -187,8 +188,8 @@ impl Dataplane {
     }
 }
 
-/// Looks up the remembered values of a frame that comes out of the kernel, in the ledgers of packets and of fragmented
-/// packets: a fragment that the kernel has made inherits the values of the first fragment before it.
+/// Looks up the stored values of a frame from the kernel, in the ledgers of packets and of fragmented packets: a
+/// fragment that the kernel has made inherits the values of the first fragment before it.
 fn in_transit(
     keys: &TransitKeys,
     (packets, fragmented): (&mut InTransit, &mut InTransit),

@@ -16,19 +16,19 @@ use crate::frame_pool::{Frame, FramePool};
 use crate::netdev;
 use crate::ring::{self, Ring, BATCH};
 
-/// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this
-/// is for the router's own; and a small ring stays in the processor's cache.
+/// Slots of the ring on the router's side. A batch of forwarded frames is removed immediately, so the ring only has to
+/// hold the router's own frames; and a small ring stays in the processor's cache.
 const INSIDE_SLOTS: usize = 256;
 
-/// Stamps of frames that two processors bring in at the same time come out of their order by microseconds (the most of
-/// 25 in 85 000 packets of a switch was 6.5 µs): that is how exact stamps are, and nothing is late.
+/// Accuracy of time stamps: frames received by two processors at the same time can be out of order by microseconds
+/// without being late (25 of 85 000 packets of a switch, by at most 6.5 µs).
 const STAMPS_APART_NS: u64 = 20_000;
 
 /// Order in which the kernel delivers its stamped frames.
 #[derive(Debug, Default)]
 pub(super) struct StampOrder {
     latest: Time,
-    /// Frames that came behind a later one, by more than stamps are apart.
+    /// Frames delivered after a later one, by more than the accuracy of stamps.
     pub late: u64,
 }
 
@@ -44,20 +44,20 @@ impl StampOrder {
 #[derive(Debug)]
 pub(super) struct Held {
     pub frame: Frame,
-    /// Markings as they are in the bytes.
+    /// Markings in the frame's bytes.
     pub dscp: u8,
     pub ecn: u8,
     pub cos: u8,
 }
 
 impl Held {
-    /// Holds a frame that is described so.
+    /// Stores a frame with this description.
     pub fn new(pool: &mut FramePool, bytes: &[u8], descriptor: &Descriptor) -> Self {
         Self { frame: pool.put(bytes), dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos }
     }
 }
 
-/// A frame that came from the router's side.
+/// A frame from the router's side.
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub event: Time,
@@ -103,7 +103,7 @@ impl Wire {
         }
     }
 
-    /// Returns the name of the Linux interface, which is there either way.
+    /// Returns the name of the Linux interface, which exists for either kind of link.
     pub fn name(&self) -> &str {
         match self {
             Wire::Interface(interface) => &interface.name,
@@ -112,13 +112,13 @@ impl Wire {
     }
 }
 
-/// The inside of an IEEE 802.1Q subinterface: it has frames without their tag.
+/// The inside of an IEEE 802.1Q subinterface, with untagged frames.
 #[derive(Debug)]
 pub(super) struct Subinterface {
     pub vlan: u16,
-    /// Frames of the subinterface have no tag on the link either.
+    /// Whether frames of the subinterface are untagged on the link too.
     pub native: bool,
-    /// The most bytes of a TCP segment that SYNs may ask for.
+    /// Limit of the TCP maximum segment size in SYNs.
     pub adjust_mss: Option<u16>,
     pub inside: Interface,
 }
@@ -141,13 +141,13 @@ impl Subinterface {
 pub(super) struct Port {
     pub id: PortId,
     pub framing: Framing,
-    /// The interface that leads to the router's kernel; the end of a line has none.
+    /// The interface to the router's kernel; the end of a line has none.
     pub inside: Option<Interface>,
     /// For the end of a line: index of the other end, on whose link frames received here leave.
     pub peer: Option<usize>,
     pub wire: Wire,
     pub subinterfaces: Vec<Subinterface>,
-    /// The most bytes of a TCP segment that SYNs may ask for.
+    /// Limit of the TCP maximum segment size in SYNs.
     pub adjust_mss: Option<u16>,
     /// Frames from the router's side that have not been passed to the engine yet.
     pub arrivals: Vec<Arrival>,
@@ -245,8 +245,8 @@ pub(super) fn send_all(
 
 impl Port {
     /// Opens both interfaces of a port at the same time, because the kernel delays each one by some milliseconds. The
-    /// end of a line whose other end is port `peer` has only one, and so has a link in `memory`. `slots` are those of
-    /// the ring on the link.
+    /// end of a line whose other end is port `peer` has only one, and so does a port with a link in `memory`. `slots`
+    /// is the number of slots of the ring on the link.
     pub fn open(
         id: PortId,
         framing: Framing,
@@ -292,17 +292,17 @@ impl Port {
         self.inside.iter_mut().chain(self.wire.interface_mut()).chain(subinterfaces)
     }
 
-    /// Returns the interfaces that lead to the router's kernel.
+    /// Returns the interfaces to the router's kernel.
     pub fn insides_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
         self.inside.iter_mut().chain(self.subinterfaces.iter_mut().map(|each| &mut each.inside))
     }
 
-    /// Returns the index of the subinterface that a frame from the link is for.
+    /// Returns the index of the destination subinterface of a frame from the link.
     pub fn subinterface(&self, vlan: u16) -> Option<usize> {
         self.subinterfaces.iter().position(|each| each.vlan == vlan || (vlan == 0 && each.native))
     }
 
-    /// Returns the interfaces that lead to the router's kernel, with their numbers.
+    /// Returns the interfaces to the router's kernel, with their numbers.
     pub fn insides(&self) -> impl Iterator<Item = (Inside, u32)> + '_ {
         let of = |subinterface, index| (Inside { port: self.id.0, subinterface }, index);
         let subinterfaces = (0..).zip(&self.subinterfaces).map(move |(at, each)| of(Some(at), each.inside.index));

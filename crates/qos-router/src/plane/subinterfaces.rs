@@ -1,4 +1,4 @@
-//! The insides of subinterfaces, which come and go with the configuration.
+//! The insides of subinterfaces, which change with the configuration.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn wanted(config: &DataPlaneConfig) -> impl Iterator<Item = (&str, &str, String,
 }
 
 impl Dataplane {
-    /// Opens the insides that are not open yet, by their Linux names.
+    /// Opens the missing insides, by their Linux names.
     pub(super) fn open_subinterfaces(
         &self,
         config: &DataPlaneConfig,
@@ -49,7 +49,7 @@ impl Dataplane {
         Ok(opened)
     }
 
-    /// Keeps the insides that the configuration names, in addition to those newly opened, and closes the others.
+    /// Retains the insides in the configuration and the newly opened ones, and closes the others.
     pub(super) fn put_subinterfaces(&mut self, config: &DataPlaneConfig, mut opened: BTreeMap<String, Subinterface>) {
         let mut kept = BTreeMap::new();
         for port in &mut self.ports {
