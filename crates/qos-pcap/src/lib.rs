@@ -1,7 +1,7 @@
 //! Packet captures as columns: [`capture::Capture`] gives the packets of a file, one after the other,
-//! [`packet::describe`] extracts the properties for the analysis,  [`columns::Columns`] collects that.
+//! [`packet::describe`] extracts the properties for the analysis, and [`columns::Columns`] collects them.
 //!
-//! Captures come from anywhere, so nothing about them is believed. Frame headers are read by `qos_core`.
+//! Captures are not trusted. Frame headers are read by `qos_core`.
 
 pub mod capture;
 pub mod columns;

@@ -1,6 +1,6 @@
-//! Switching: where a frame of a switched port goes, by learnt hardware addresses (IEEE 802.1Q, without spanning tree).
+//! Switching of frames between switched ports by learnt hardware addresses (IEEE 802.1Q, without spanning tree).
 //!
-//! The kernel is not asked: so it works wherever packet sockets do, and a frame keeps its label and event time.
+//! The kernel takes no part: switching works wherever packet sockets do, and a frame retains its label and event time.
 
 use std::collections::HashMap;
 

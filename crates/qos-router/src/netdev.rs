@@ -42,7 +42,7 @@ pub fn read(namespace: &Namespace) -> io::Result<Vec<Unsent>> {
     Ok(parse(&std::fs::read_to_string("/proc/thread-self/net/dev")?))
 }
 
-/// Returns the lines that do not have the known form are skipped.
+/// Returns the counters in the text; lines of unknown form are skipped.
 fn parse(text: &str) -> Vec<Unsent> {
     text.lines()
         .filter_map(|line| {

@@ -91,7 +91,7 @@ impl Refusal {
         Self { code: "bad_request", message: message.into() }
     }
 
-    /// Returns a line that is longer than the protocol allows.
+    /// Returns the refusal of a line that is too long.
     pub fn too_long() -> Self {
         Self::request(format!("the line is longer than {LONGEST_LINE} bytes; the connection is closed"))
     }

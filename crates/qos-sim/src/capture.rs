@@ -1,5 +1,5 @@
-//! Packets written as pcapng, with headers generated from their known properties. Payload is the number of a datagram,
-//! and zeros.
+//! Packets written as pcapng, with headers generated from their properties. The payload is the number of a datagram,
+//! followed by zeros.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -22,11 +22,11 @@ use crate::tcp::Segment;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
-/// The longest headers: Ethernet with a VLAN tag, IPv6, TCP with options.
+/// Length of the longest headers: Ethernet with a VLAN tag, IPv6, TCP with options.
 const HEADERS: usize = ETHERNET_HEADER + TAG + 40 + 60;
 /// Scale of the windows on the wire, as offered by a SYN of the modelled TCP.
 const WINDOW_SCALE: u8 = 7;
-/// Bytes of payload that any packet may have.
+/// Zeros for the payload of packets.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// Filter of a capture.
@@ -65,7 +65,7 @@ impl Filter {
     }
 }
 
-/// The captures that a scenario asks for.
+/// The captures of a scenario.
 #[derive(Debug)]
 pub(crate) struct Captures {
     captures: Vec<(Capture, Filter)>,
@@ -74,7 +74,7 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Checks the captures and lays them out.
+    /// Checks the captures and assigns them to the ends of links.
     pub fn new(scenario: &Scenario, network: &Network) -> Result<Captures, ConfigError> {
         let mut seen = vec![Vec::new(); network.ends.len()];
         let mut captures: Vec<(Capture, Filter)> = Vec::new();
@@ -108,7 +108,7 @@ impl Captures {
         self.captures.iter().map(|(capture, _)| capture)
     }
 
-    /// Begins to write. Captures without a writer are not kept.
+    /// Begins to write. Captures without a writer are not recorded.
     pub fn record<W: Write>(self, into: Vec<W>) -> io::Result<Recorders<W>> {
         let recorders = self.captures.iter().zip(into);
         let recorders = recorders.map(|((capture, filter), into)| Recorder::new(capture, *filter, into));
@@ -116,7 +116,7 @@ impl Captures {
     }
 }
 
-/// The captures while they are written.
+/// The writers of running captures.
 pub(crate) struct Recorders<W: Write> {
     recorders: Vec<Recorder<W>>,
     seen: Vec<Vec<usize>>,
@@ -130,7 +130,7 @@ impl<W: Write> Recorders<W> {
         !self.recorders.is_empty() && !self.seen[end].is_empty()
     }
 
-    /// Returns a packet passes an end of a link at `time`, which is not before `now`.
+    /// Records a packet that passes an end of a link at `time`, which is not before `now`.
     pub fn see(&mut self, end: usize, now: Time, time: Time, packet: Sighted<'_>, hop: Hop) -> io::Result<()> {
         for &capture in &self.seen[end] {
             if let Some(recorder) = self.recorders.get_mut(capture) {
@@ -140,7 +140,7 @@ impl<W: Write> Recorders<W> {
         Ok(())
     }
 
-    /// Writes the rest.
+    /// Writes the remaining packets.
     pub fn finish(self) -> io::Result<()> {
         for recorder in self.recorders {
             recorder.file.finish()?;
@@ -156,7 +156,7 @@ struct Recorder<W: Write> {
     snaplen: usize,
 }
 
-/// A packet, and the message that it carries if it carries one.
+/// A packet, and its message if it carries one.
 pub(crate) type Sighted<'a> = (&'a Packet, &'a [u8]);
 
 /// Position of a packet between two interfaces.
@@ -176,8 +176,8 @@ impl<W: Write> Recorder<W> {
         Ok(Recorder { file: CaptureFile::new(into, &about)?, filter, snaplen: capture.snaplen as usize })
     }
 
-    /// Returns a packet is seen at `time`, which is not before `now`: what a host hands to its interface is seen when
-    /// it leaves, later than it is known.
+    /// Records a packet at `time`, which is not before `now`: a host's packet is captured at its departure, which is
+    /// known in advance.
     fn see(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());
@@ -246,7 +246,7 @@ fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result
     Ok(bytes)
 }
 
-/// Returns the payload of a datagram: the stamp of a flood, as far as there is room, so that no two are alike; then
+/// Returns the payload of a datagram: the stamp of a flood, as far as there is room, so that all datagrams differ; then
 /// zeros.
 fn stamped(stream: u32, number: u64, sent: Time, payload: u32) -> Vec<u8> {
     let mut bytes = vec![0; (payload as usize).max(Stamp::LENGTH)];
@@ -297,8 +297,8 @@ impl IpHeader {
     }
 }
 
-/// Returns the first sequence number of an end on the wire: another one for each stream and direction, so that none is
-/// taken for relative.
+/// Returns the first sequence number of an end on the wire. It differs by stream and direction, so that no program
+/// takes it for a relative one.
 fn first_number(stream: u32, way: Way) -> u32 {
     (stream * 2 + way as u32 + 1).wrapping_mul(0x9e37_79b1)
 }
@@ -318,7 +318,7 @@ fn tcp_header(packet: &Packet, segment: &Segment) -> TcpHeader {
     tcp
 }
 
-/// Returns the options in the order in which Linux has them.
+/// Returns the options in the order of Linux.
 fn tcp_options(packet: &Packet, segment: &Segment) -> Vec<TcpOptionElement> {
     use TcpOptionElement::{MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted};
     let mut options = Vec::new();

@@ -9,27 +9,27 @@ use qos_core::Time;
 /// Future event. Timers are not cancelled: an event that finds nothing to do at its time does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// An engine has something to do.
+    /// An engine has work to do.
     Engine(u32),
     /// A source of datagrams sends the next one.
     Datagram(u32),
-    /// A TCP stream connects. Here and below it is its number among those of TCP.
+    /// A TCP stream connects. This and the following numbers are those among TCP streams.
     Connect(u32),
     /// A TCP sender's application writes.
     Write(u32),
     /// A TCP sender's time is over.
     Stop(u32),
-    /// A TCP sender's statistics are noted.
+    /// A TCP sender's statistics are recorded.
     Note(u32),
     /// The time of a stream's receiver is over.
     Received(u32),
     /// The timer of one end of a connection: twice the stream's number, plus 1 for the receiver.
     Timer(u32),
-    /// A stream, by its number among all, is not waited for any longer.
+    /// The run stops waiting for a stream, by its number among all streams.
     GiveUp(u32),
-    /// A node's operations or its responder have something to do.
+    /// A node's operations or responder have work to do.
     Agent(u32),
-    /// A message leaves the node that it comes from: process level is done with it.
+    /// A message leaves its source node after process level.
     Leave(u32),
     /// A message arrives at its destination.
     Taken(u32),
@@ -39,17 +39,17 @@ pub(crate) enum Event {
     ProbeRead(u32),
     /// The routers' counters are read, and will be again after the time between two samples.
     Sample,
-    /// The routers' counters are read besides.
+    /// The routers' counters are read at an additional time.
     Look,
-    /// A question about a packet is asked.
+    /// The packet of a question arrives.
     Question,
-    /// The traffic has ended: from now on the run ends as soon as nothing is under way.
+    /// The traffic has ended: from now on the run ends as soon as nothing is in transit.
     Drain,
     /// The run ends.
     End,
 }
 
-/// A moment and a number that decides between two things of one moment: the smaller comes first.
+/// A time, and a number that orders events of the same time: the smaller one is first.
 type Deadline = u128;
 
 /// Comes after all others.
@@ -63,10 +63,10 @@ fn time(deadline: Deadline) -> Time {
     Time((deadline >> 64) as u64)
 }
 
-/// Events by time; of those of one moment the first that was put in comes first.
+/// Events by time, in the order of insertion at equal times.
 ///
-/// An engine has one event at a time, which may come earlier than was said. These are most of all, so they are not
-/// among the others.
+/// An engine has one event, which may be moved to an earlier time. Most events are of engines, so they are stored
+/// separately.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Deadline, Event)>>,
@@ -76,7 +76,7 @@ pub(crate) struct EventQueue {
     /// Outstanding earlier due time of each engine that has become due sooner.
     superseded: Vec<Vec<Deadline>>,
     number: u64,
-    /// The event that was taken out last.
+    /// The last removed event.
     last: Deadline,
     taken: u64,
 }
@@ -95,7 +95,7 @@ impl EventQueue {
         }
     }
 
-    /// Lets something happen at a time.
+    /// Adds an event.
     pub fn put(&mut self, time: Time, event: Event) {
         self.number += 1;
         self.heap.push(Reverse((deadline(time, self.number), event)));
@@ -129,7 +129,7 @@ impl EventQueue {
         self.engines.set(station, this);
     }
 
-    /// Returns the events that were taken out, and those of engines that have passed without being due any more.
+    /// Returns the number of processed events, and of superseded events of engines.
     pub fn taken(&self) -> u64 {
         let passed = self.superseded.iter().flatten().filter(|deadline| **deadline <= self.last).count();
         self.taken + passed as u64

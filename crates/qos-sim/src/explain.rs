@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::network::{Network, LONGEST_NS};
 use crate::scenario::{NodeKind, Scenario};
 
-/// A packet that comes to a router at some moment.
+/// A packet that arrives at a router at a given time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -27,7 +27,7 @@ pub struct Question {
     pub packet: QuestionPacket,
     /// Input port. Null: none; it passes no input policy, and the output side treats it as forwarded.
     pub input: Option<Place>,
-    /// The router's routes, of which the longest prefix that has the destination decides; of equal ones the first.
+    /// The router's routes. The longest prefix that contains the destination decides; of equal ones the first.
     pub routes: Vec<QuestionRoute>,
     /// The router's own addresses.
     #[serde(default)]
@@ -82,7 +82,7 @@ pub struct QuestionPacket {
     /// Explicit congestion notification.
     #[serde(default)]
     pub ecn: u8,
-    /// Class of service of the tag with which it comes in.
+    /// Class of service of the tag on input.
     #[serde(default)]
     pub cos: u8,
     /// Bytes of the IP packet.
@@ -124,7 +124,7 @@ pub enum End {
     Waiting,
 }
 
-/// An interface at some moment.
+/// State of an interface at some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceState {
     /// Counters and queues.
@@ -135,7 +135,7 @@ pub struct InterfaceState {
     pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
 }
 
-/// State of a packet at some point.
+/// Fields of a packet at some point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Marks {
@@ -163,9 +163,9 @@ impl Marks {
 /// A packet's way in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputPassage {
-    /// The packet as it came.
+    /// The packet on arrival.
     pub came: Marks,
-    /// The packet as it went on.
+    /// The packet after input.
     pub went: Marks,
     /// Drop reason, by the name of the counters.
     pub dropped: Option<String>,
@@ -178,7 +178,7 @@ pub struct InputPassage {
 /// A packet's way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputPassage {
-    /// The packet as it came.
+    /// The packet on arrival.
     pub came: Marks,
     /// The packet at its departure; null if it did not leave.
     pub left: Option<Marks>,
@@ -190,7 +190,7 @@ pub struct OutputPassage {
     pub sent_ns: Option<u64>,
     /// The interface before it.
     pub before: InterfaceState,
-    /// The interface just after it came: it waits, has left its queue, or was dropped.
+    /// The interface just after the arrival of the packet, which waits, has left its queue, or was dropped.
     pub after: InterfaceState,
 }
 
@@ -203,7 +203,7 @@ impl Question {
         qos_core::config::from_json(text)
     }
 
-    /// Returns the packet, as it is before a link frames it.
+    /// Returns the packet, before a link frames it.
     fn descriptor(&self) -> Descriptor {
         let packet = &self.packet;
         let mut descriptor = Descriptor {
@@ -290,11 +290,11 @@ pub(crate) enum Next {
     Here,
     /// No route.
     Nowhere,
-    /// By the route of that index, to a port.
+    /// By a route, by index, to a port.
     By(usize, Option<Port>),
 }
 
-/// A question, of which everything is found.
+/// A question with all its references resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub node: usize,

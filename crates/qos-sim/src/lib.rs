@@ -1,8 +1,8 @@
-//! The simulated lab: hosts, routers and links in virtual time, by the engine that drives the virtual one.
+//! The simulated lab: hosts, routers and links in virtual time, with the engine of the virtual lab.
 //!
 //! [`Scenario`] is the input, [`Simulation`] runs it, and [`Report`] is the result. The library reads no clock, starts
-//! no thread and draws no randomness from outside: the same scenario gives the same packets.
-//! `docs/internals/simulator.md` describes the model.
+//! no thread and uses no external randomness: the same scenario gives the same packets. `docs/internals/simulator.md`
+//! describes the model.
 
 mod capture;
 mod event_queue;

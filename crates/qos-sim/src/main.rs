@@ -94,13 +94,13 @@ enum Schema {
     Explanation,
 }
 
-/// Returns the description of a mistake for users, in addition to its name.
+/// Returns the error for a mistake in a program without the feature.
 #[cfg(not(feature = "mistakes"))]
 fn no_mistake(_name: &str) -> Result<Infallible, &'static str> {
     Err("this program has no deliberate mistakes: only a build for tests has them (`tox -e prove` makes one)")
 }
 
-/// A line of the input of `serve`.
+/// An input line of `serve`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -108,9 +108,9 @@ struct Request {
     folder: PathBuf,
     /// File of the scenario.
     scenario: PathBuf,
-    /// Folder for watching programs, as the option of `run`.
+    /// Folder for watching programs, like the option of `run`.
     watch: PathBuf,
-    /// Real time without files in `watch`: a run that ends earlier creates none.
+    /// Real time before the first files in `watch`: a run that ends earlier creates none.
     watch_after_s: f64,
 }
 
@@ -188,9 +188,9 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
 /// Files for watching programs.
 struct Watch {
     folder: PathBuf,
-    /// End of the time without files: a run that ends earlier creates none.
+    /// Time at which files are created: a run that ends earlier creates none.
     begins: Instant,
-    /// Lines of each router's file that are not written yet.
+    /// Unwritten lines of each router's file.
     waiting: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -203,7 +203,7 @@ impl Watch {
         }
     }
 
-    /// Writes the counters of a router, once the time without files is over. An error names the file.
+    /// Writes the counters of a router, once files are created. An error names the file.
     fn take(&mut self, router: &str, counters: &impl Serialize) -> io::Result<()> {
         let path = self.folder.join(format!("{router}.jsonl"));
         let lines = self.waiting.entry(path).or_default();
@@ -257,7 +257,7 @@ fn run(file: Option<PathBuf>, pretty: bool, watch: Option<Watch>) -> Result<(), 
 struct SampleOutput {
     store: SampleStore<File>,
     watch: Option<Watch>,
-    /// Message about the sample that could not be written.
+    /// Error message of the first sample that could not be written.
     unwritten: Option<String>,
 }
 

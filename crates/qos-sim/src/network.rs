@@ -12,7 +12,7 @@ use qos_core::{Engine, PortId, PortsConfig, Time};
 use crate::scenario::{Link, LinkEnd, LinkVlan, NodeConfig, NodeKind, Route, Scenario};
 use crate::seed::Seed;
 
-/// Longest span of time that a scenario may name: with it all sums of times fit 64 bits. More than eleven days.
+/// Maximum duration in a scenario, so that all sums of times fit 64 bits: more than eleven days.
 pub const LONGEST_NS: u64 = 1_000_000_000_000_000;
 
 /// One end of a link, or of a VLAN on it. Ends are numbered: those of link n are 2n and 2n + 1, and the VLANs follow
@@ -26,7 +26,7 @@ pub(crate) struct End {
     pub over: Option<(usize, Option<u16>)>,
     pub framing: Framing,
     pub rate_bps: u64,
-    /// The most bytes of a TCP segment over IPv4 that SYNs through here may ask for.
+    /// Limit of the TCP maximum segment size in SYNs over IPv4 through this end.
     pub adjust_mss: Option<u16>,
     /// Engine and port that take the frames sent by this end: those of a router (`transmit`), or, for a host, those at
     /// the other end of its cable (`receive`).
@@ -35,7 +35,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Returns whether it has an address.
+    /// Returns whether the end has an address.
     pub fn has(&self, address: IpAddr) -> bool {
         self.addresses.iter().any(|own| own.addr() == address)
     }
@@ -59,7 +59,7 @@ pub(crate) enum Runs {
     Line,
 }
 
-/// A network that is wired up.
+/// A wired network.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub nodes: Vec<Node>,
@@ -87,7 +87,7 @@ pub(crate) fn peer(end: usize) -> usize {
 }
 
 impl Network {
-    /// Wires the nodes up and makes their engines, configured.
+    /// Wires the nodes and creates their configured engines.
     pub fn new<P>(scenario: &Scenario, start: Time) -> Result<(Network, Vec<Engine<P>>), ConfigError> {
         let numbers: BTreeMap<String, usize> =
             scenario.nodes.keys().enumerate().map(|(number, name)| (name.clone(), number)).collect();
@@ -123,12 +123,12 @@ impl Network {
         Ok(number)
     }
 
-    /// Returns the link's own end of an end.
+    /// Returns the physical end of an end.
     pub fn physical(&self, end: usize) -> usize {
         self.ends[end].over.map_or(end, |(physical, _)| physical)
     }
 
-    /// Returns the end by which a frame with that VLAN (0: without a tag) comes in at an end of a link.
+    /// Returns the end that receives a frame with a VLAN (0: without a tag) at an end of a link.
     pub fn entered(&self, physical: usize, vlan: u16) -> usize {
         let at =
             |end: &&usize| self.ends[**end].over.is_some_and(|(on, tag)| on == physical && tag.unwrap_or(0) == vlan);
@@ -175,7 +175,7 @@ impl Network {
         Ok(())
     }
 
-    /// Puts an end of a link at its node.
+    /// Adds an end of a link to its node.
     fn add_end(&mut self, scenario: &Scenario, link: &Link, end: &LinkEnd, path: &str) -> Result<(), ConfigError> {
         let node = self.node(&end.node, &format!("{path}.node"))?;
         if self.nodes[node].kind == NodeKind::Host && link.framing != Framing::Ethernet {
@@ -207,7 +207,7 @@ impl Network {
         Ok(())
     }
 
-    /// Puts the ends of a VLAN behind those of the links.
+    /// Adds the ends of a VLAN after those of the links.
     fn add_vlan(&mut self, scenario: &Scenario, link: usize, vlan: &LinkVlan, path: &str) -> Result<(), ConfigError> {
         let [near, far] = vlan.ends.as_slice() else {
             return wrong(format!("{path}.ends"), format!("found {}, expected two", vlan.ends.len()));
@@ -240,7 +240,7 @@ impl Network {
         Ok(())
     }
 
-    /// Refuses an address that leaves no room for a peer, or that another end or network of the node has.
+    /// Refuses an address whose network has no room for a peer, or that conflicts with another end of the node.
     fn check_address(&self, node: usize, address: IpNet, path: String) -> Result<(), ConfigError> {
         if address.prefix_len() >= address.max_prefix_len() {
             return wrong(path, format!("found {address}, expected a network with at least two addresses"));
@@ -269,7 +269,7 @@ impl Network {
         }
     }
 
-    /// Returns the node's ends of links themselves.
+    /// Returns the physical ends at the node.
     fn physical_ends(&self, node: usize) -> Vec<usize> {
         let ends = self.nodes[node].ends.iter().copied();
         ends.filter(|end| self.ends[*end].over.is_none()).collect()
@@ -338,7 +338,7 @@ impl Network {
         self.ports[engine][usize::from(port.0)] = end;
     }
 
-    /// Returns an error in the wiring of a router's port as one in the scenario's link.
+    /// Converts an error in the wiring of a router's port to one in the scenario's link.
     fn locate(&self, node: usize, error: ConfigError) -> ConfigError {
         let rest = error.path.strip_prefix("ports.");
         let found = rest.and_then(|rest| {
@@ -452,7 +452,7 @@ impl Network {
     }
 }
 
-/// Refuses ends that are not in the same networks, one of each family that either has.
+/// Refuses ends that are not in the same networks, for each address family of either end.
 fn check_networks(near: &LinkEnd, far: &LinkEnd, path: &str) -> Result<(), ConfigError> {
     let networks = |end: &LinkEnd| end.addresses().map(|(_, address)| address.trunc()).collect::<Vec<_>>();
     if networks(near).is_empty() {

@@ -1,5 +1,4 @@
-//! Packets in transit: the properties that engines use ([`Descriptor`]) and the effect on the ends. There are no
-//! payload bytes.
+//! Packets in transit: the properties for the engines ([`Descriptor`]) and for the ends. There are no payload bytes.
 
 use std::net::IpAddr;
 
@@ -34,7 +33,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Returns the other way.
+    /// Returns the opposite direction.
     pub fn back(self) -> Way {
         match self {
             Way::Forward => Way::Backward,
@@ -60,10 +59,10 @@ pub(crate) struct Packet {
     /// Stream of a flow's packet. A message has none.
     pub stream: u32,
     pub way: Way,
-    /// Numbers of the addresses that it comes from and goes to.
+    /// Numbers of the source and destination addresses.
     pub source: u32,
     pub destination: u32,
-    /// True if it has an IPv6 header.
+    /// Whether the packet has an IPv6 header.
     pub ipv6: bool,
     /// Hop limit with IPv6.
     pub ttl: u8,
@@ -71,7 +70,7 @@ pub(crate) struct Packet {
     pub dscp: u8,
     /// Field of explicit congestion notification (RFC 3168).
     pub ecn: u8,
-    /// On the link that it is on.
+    /// VLAN tag on the present link.
     pub tag: Option<Tag>,
     pub source_port: u16,
     pub destination_port: u16,
@@ -114,7 +113,7 @@ pub(crate) fn ip_header(ipv6: bool) -> u32 {
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
-    /// Bytes of messages, by packet; fewer than there are packets.
+    /// Bytes of messages, by packet; may be shorter than the packets.
     messages: Vec<Vec<u8>>,
 }
 
@@ -162,7 +161,7 @@ impl Pool {
         self.free.push(id);
     }
 
-    /// Returns the number of packets under way.
+    /// Returns the number of packets in transit.
     pub fn live(&self) -> usize {
         self.packets.len() - self.free.len()
     }

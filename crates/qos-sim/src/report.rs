@@ -20,7 +20,7 @@ pub struct Report<R = BTreeMap<String, RouterReport>> {
     pub version: String,
     /// Duration of the run in virtual time.
     pub virtual_ns: u64,
-    /// Events that were taken off the heap.
+    /// Number of processed events.
     pub events: u64,
     /// The traffic, by flow.
     pub flows: BTreeMap<String, FlowReport>,
@@ -28,7 +28,7 @@ pub struct Report<R = BTreeMap<String, RouterReport>> {
     pub hosts: BTreeMap<String, HostReport>,
     /// The routers.
     pub routers: R,
-    /// Measurements of the probes by the end of the run, with the stamps of each packet.
+    /// Measurements of the probes at the end of the run, with the time stamps of each packet.
     pub probes: BTreeMap<String, OperationReport>,
     /// Balance of all packets.
     pub packets: PacketsReport,
@@ -85,15 +85,15 @@ pub struct StreamReport {
     pub local_port: u16,
     /// The receiver has accepted the connection. Always true with UDP.
     pub connected: bool,
-    /// The stream came to its end before the run did, or was given up.
+    /// Whether the stream ended before the run, or was abandoned.
     pub complete: bool,
     /// The receiver's time.
     pub seconds: f64,
-    /// Payload that the receiver got in that time; of TCP in order.
+    /// Payload received in that time; for TCP, in order.
     pub bytes: u64,
-    /// Payload that the sender sent, repetitions left out.
+    /// Payload sent, without retransmissions.
     pub sender_bytes: u64,
-    /// TCP: segments that were sent again.
+    /// TCP: number of retransmitted segments.
     pub retransmits: Option<u64>,
     /// TCP: payload of a full segment.
     pub mss_bytes: Option<u32>,
@@ -101,7 +101,7 @@ pub struct StreamReport {
     pub rtt_mean_ms: Option<f64>,
     /// UDP: datagrams that were sent.
     pub datagrams: Option<u64>,
-    /// UDP: of those, the ones that did not arrive.
+    /// UDP: number of sent datagrams that did not arrive.
     pub lost: Option<u64>,
     /// UDP: interarrival jitter of RFC 3550; null if nothing arrived.
     pub jitter_ms: Option<f64>,
@@ -128,18 +128,18 @@ pub struct IntervalReport {
 /// One host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReport {
-    /// Packets handed to its interfaces; those of IP SLA are among them.
+    /// Packets handed to its interfaces, including those of IP SLA.
     pub packets_sent: u64,
-    /// Packets that arrived for it.
+    /// Packets that arrived at the host.
     pub packets_received: u64,
-    /// Packets for which its interface's queue had no room.
+    /// Packets dropped because the queue of its interface was full.
     pub queue_drops: u64,
-    /// All its connections together, both directions.
+    /// Sum over all its connections, both directions.
     pub tcp: TcpReport,
 }
 
-/// Counters of a host's TCP. As in RFC 4022, segments that were sent again are not among the sent ones; nor are,
-/// other than there, acknowledgements without data.
+/// Counters of a host's TCP. As in RFC 4022, retransmitted segments are not among the sent ones. Unlike there, neither
+/// are acknowledgements without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct TcpReport {
@@ -159,7 +159,7 @@ impl TcpReport {
 /// One router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterReport {
-    /// Counters at the start, then at equal distances, and at the end.
+    /// Counters at the start, at equal intervals, and at the end.
     pub samples: Vec<Counters>,
     /// IP SLA report at the same times, without the stamps of each packet; empty if it has none.
     pub ip_sla: Vec<IpSlaReport>,
@@ -170,14 +170,14 @@ pub struct RouterReport {
 /// Balance of all packets: offered = delivered + dropped + lost + queued.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketsReport {
-    /// Handed to the hosts' interfaces, and sent by the routers' own IP SLA.
+    /// Packets handed to the hosts' interfaces or sent by the routers' IP SLA.
     pub offered: u64,
-    /// Arrived at the nodes that they were for.
+    /// Packets that arrived at their destinations.
     pub delivered: u64,
     /// Dropped by reason: those of the engine, `host_queue` (the sender's own queue was full) and `ttl`.
     pub dropped: BTreeMap<String, u64>,
     /// Lost on links.
     pub lost: u64,
-    /// Still under way when the run ended.
+    /// Packets still in transit at the end of the run.
     pub queued: u64,
 }

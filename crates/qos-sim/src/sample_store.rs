@@ -14,7 +14,7 @@ use crate::samples::{Sample, Samples};
 /// Indentation of a sample in a result over several lines.
 const INDENTATION: &str = "\n        ";
 
-/// Samples of all routers. Serialized, it is the `routers` of a report.
+/// Samples of all routers, serialised as `routers` of a report.
 pub struct SampleStore<F> {
     texts: RefCell<Texts<F>>,
     pretty: bool,
@@ -29,7 +29,7 @@ struct Stored {
     process_busy_ns: Vec<u64>,
 }
 
-/// Text by position: the first `written` bytes are in the file, the others in memory.
+/// Stored text: the first `written` bytes are in the file, the others in memory.
 struct Texts<F> {
     open: Box<dyn Fn() -> io::Result<F>>,
     file: Option<F>,

@@ -1,4 +1,4 @@
-//! Samples of the routers' counters, which a run passes on as they arise.
+//! Samples of the routers' counters, which a run passes on immediately.
 
 use std::collections::BTreeMap;
 use std::io;

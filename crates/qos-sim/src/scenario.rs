@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tcp::{CongestionControl, Profile};
 
-/// The version of the scenario's and the result's form.
+/// The version of the format of scenario and result.
 pub const FORMAT: u32 = 1;
 
 /// Network, its traffic, and its observations.
@@ -26,27 +26,27 @@ pub struct Scenario {
     /// Seed of all random draws without a separate seed.
     #[serde(default)]
     pub seed: u64,
-    /// The wall time, in nanoseconds since 1970, that virtual time 0 is written as in captures and counters.
+    /// Wall-clock time of virtual time 0 in captures and counters, in nanoseconds since 1970.
     #[serde(default)]
     pub epoch_ns: u64,
-    /// Between two samples of the routers' counters.
+    /// Time between two samples of the routers' counters.
     #[serde(default = "a_second")]
     pub sample_ns: u64,
-    /// Further moments of virtual time at which they are sampled.
+    /// Additional virtual times of samples.
     #[serde(default)]
     pub sample_at_ns: Vec<u64>,
-    /// Time after the end of the traffic until which packets in transit are awaited.
+    /// Time after the end of the traffic during which the run waits for packets in transit.
     #[serde(default = "thirty_seconds")]
     pub drain_ns: u64,
-    /// A host hands each packet to its interface so much late, evenly from 0 to this, in order. Null: the time of a
-    /// full-sized frame on the host's link. Without any, deterministic senders fall into step with each other (S. Floyd
-    /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+    /// Maximum delay before a host hands a packet to its interface: random from 0 to this, in order. Null: the time of
+    /// a full-sized frame on the host's link. Without it, deterministic senders would synchronise (S. Floyd and V.
+    /// Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     pub host_jitter_ns: Option<u64>,
     /// Period of the hosts' clock, at whose ticks the timers of their TCP expire, as in Linux's timer wheel (CONFIG_HZ;
-    /// 250 Hz by default). Its phase at the start is random for each host. 0: they expire exactly.
+    /// 250 Hz by default). Its initial phase is random for each host. 0: timers expire exactly.
     #[serde(default = "four_milliseconds")]
     pub tick_ns: u64,
-    /// Each flow and each probe starts so much after its time, evenly from 0 to this.
+    /// Maximum delay of the start of each flow and probe: random from 0 to this.
     #[serde(default = "ten_milliseconds")]
     pub start_jitter_ns: u64,
     /// Hosts and routers by name.
@@ -80,7 +80,7 @@ pub struct NodeConfig {
     /// Nanoseconds that a router's process level takes for its own packets or packets addressed to it
     /// (`docs/internals/control-protocol.md`); none by default.
     pub process_ns: Option<u64>,
-    /// The node's own probes and its responder, as the control protocol's `configure` has them.
+    /// The node's own probes and its responder, as in the control protocol's `configure`.
     pub ip_sla: Option<ip_sla::Config>,
 }
 
@@ -126,7 +126,7 @@ pub struct Link {
     pub loss: Option<LossConfig>,
     /// The two ends.
     pub ends: Vec<LinkEnd>,
-    /// The VLANs that two routers have in common on it, each from a subinterface to a subinterface.
+    /// VLANs on the link between two routers, each from a subinterface to a subinterface.
     #[serde(default)]
     pub vlans: Vec<LinkVlan>,
 }
@@ -237,10 +237,11 @@ pub struct Flow {
     /// sent at once as datagrams of `payload_bytes`, the last one shorter, `gap_ns` after the frame before.
     #[serde(default)]
     pub frames: Vec<u32>,
-    /// Each stream starts so much later, at random from 0 to this by `seed`, as with `flood`, and ends with the flow.
+    /// Maximum random delay of the start of each stream, from 0 to this by `seed`, as with `flood`; the stream ends
+    /// with the flow.
     #[serde(default)]
     pub spread_ns: u64,
-    /// UDP: streams send by turns at even distances, as `flood` does, rather than all at the same moments.
+    /// UDP: streams take turns at equal intervals, as in `flood`, instead of sending at the same times.
     #[serde(default)]
     pub take_turns: bool,
     /// Seed of the starts, and over UDP of the values drawn for each datagram; follows from the scenario's seed by
@@ -272,7 +273,7 @@ pub enum RateLayer {
     Ip,
 }
 
-/// An IP SLA operation that begins when its time comes, as after `ip sla schedule … start-time now life forever`.
+/// An IP SLA operation that begins at a given time, as after `ip sla schedule … start-time now life forever`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {

@@ -25,7 +25,7 @@ pub fn question() -> String {
     text(&schema_for!(Question))
 }
 
-/// Returns the schema of the answer to it.
+/// Returns the schema of the answer to such a question.
 pub fn explanation() -> String {
     text(&schema_for!(Explanation))
 }

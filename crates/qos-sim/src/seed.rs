@@ -4,7 +4,7 @@
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seed that names are mixed into.
+/// A seed from which named seeds are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed(u64);
 
@@ -14,7 +14,7 @@ impl Seed {
         Seed(0xcbf2_9ce4_8422_2325).bytes(&seed.to_le_bytes())
     }
 
-    /// Returns the seed of the part with that name.
+    /// Returns the seed of the part with a name.
     #[must_use]
     pub fn with(self, name: &str) -> Seed {
         // The length first, so that ("a", "bc") is not ("ab", "c").

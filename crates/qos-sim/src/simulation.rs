@@ -1,4 +1,4 @@
-//! A scenario, checked and set up, from which a run comes.
+//! A checked scenario that is ready to run.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,10 +15,9 @@ use crate::samples::{Sample, Samples};
 use crate::scenario::{Capture, Scenario, FORMAT};
 use crate::traffic::layout::lay_out;
 
-/// Latest wall time that virtual time 0 may stand for, in nanoseconds since 1970: with the longest times it fits 64
-/// bits.
+/// Latest wall-clock time of virtual time 0, in nanoseconds since 1970: with the maximum duration it fits 64 bits.
 const LATEST_EPOCH_NS: u64 = 1 << 63;
-/// Samples of the counters that a scenario may ask for.
+/// Maximum number of samples of the counters in a scenario.
 const MOST_SAMPLES: u64 = 1_000_000;
 
 /// A scenario, ready to run.
@@ -56,13 +55,12 @@ impl Simulation {
         Ok(Simulation { world, captures })
     }
 
-    /// Returns the captures that the scenario asks for, in the order in which [`run`](Simulation::run) wants somewhere
-    /// to write them.
+    /// Returns the captures of the scenario, in the order of the writers of [`run`](Simulation::run).
     pub fn captures(&self) -> impl Iterator<Item = &Capture> {
         self.captures.iter()
     }
 
-    /// Runs to the end. Captures without a writer in `into` are not kept.
+    /// Runs to the end. Captures without a writer in `into` are not recorded.
     ///
     /// # Errors
     /// When a capture cannot be written.
@@ -82,8 +80,8 @@ impl Simulation {
         Ok(world.report(end))
     }
 
-    /// Runs until the packet of a question has left its router: what became of it. `scenario` is the one that this
-    /// comes from. No captures are written: `W` is the writer of [`run`](Simulation::run) in the same program, so that
+    /// Runs until the packet of a question has left its router; returns its outcome. `scenario` is the source of this
+    /// simulation. No captures are written: `W` is the writer of [`run`](Simulation::run) in the same program, so that
     /// it has the code of a run once.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ pub struct Link {
     pub peer: u32,
     address: Mac,
     up: bool,
-    /// Whether the interface sends no neighbour queries, because hardware addresses equal its own.
+    /// Whether the interface needs no ARP: its neighbours have its own hardware address.
     without_arp: bool,
     mtu: u32,
     /// Maximum IPv6 packet length; none without IPv6.

@@ -11,7 +11,7 @@ use crate::network::Network;
 use crate::scenario::{Probe, Scenario};
 use crate::seed::Seed;
 
-/// First source port of UDP operations that do not name theirs: above those of flows.
+/// First source port of UDP operations without a configured one: above those of flows.
 const FIRST_PORT: u16 = 61_000;
 
 /// IP SLA of one node.
@@ -25,7 +25,7 @@ pub(super) struct Agent {
     ports: BTreeMap<u16, u32>,
     /// Time of its next event.
     due: Option<Time>,
-    /// True if it has results of IP SLA to report.
+    /// Whether the node has IP SLA results to report.
     tells: bool,
 }
 
@@ -83,7 +83,7 @@ impl Agent {
         sends
     }
 
-    /// Sees to it that there is an event when it next has something to do.
+    /// Schedules an event for the time at which it next has work to do.
     fn schedule(&mut self, node: usize, now: Time, events: &mut EventQueue) {
         let responder = self.responder.as_ref().and_then(Responder::deadline);
         let Some(next) = [self.prober.deadline(), responder].into_iter().flatten().min() else { return };
@@ -129,7 +129,7 @@ impl Agents {
         }
     }
 
-    /// Inserts the events that begin by themselves.
+    /// Inserts the initial events.
     pub fn begin(&mut self, start: Time, events: &mut EventQueue) {
         for node in 0..self.agents.len() {
             self.schedule(node, start, events);
@@ -145,12 +145,12 @@ impl Agents {
         &mut self.agents[node]
     }
 
-    /// Sees to it that there is an event when a node next has something to do.
+    /// Schedules an event for the time at which a node next has work to do.
     pub fn schedule(&mut self, node: usize, now: Time, events: &mut EventQueue) {
         self.agents[node].schedule(node, now, events);
     }
 
-    /// Returns a probe's operation starts; returns its node.
+    /// Starts the operation of a probe; returns its node.
     pub fn begin_probe(&mut self, number: usize, now: Time) -> usize {
         let (probe, node, _) = &self.probes[number];
         let agent = &mut self.agents[*node];

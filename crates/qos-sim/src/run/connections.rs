@@ -11,8 +11,8 @@ use crate::tcp::Segment;
 use crate::traffic::tcp::{sender, Transfer};
 
 impl<W: Write> Run<'_, W> {
-    /// Handles an event of a TCP stream at the end that sends in that direction, sends the result and updates its
-    /// timer.
+    /// Handles an event of a TCP stream at the end that sends in a direction, sends the resulting segments and updates
+    /// its timer.
     pub(super) fn with_transfer(
         &mut self,
         number: usize,

@@ -12,7 +12,7 @@ use crate::packet::{Content, Way};
 use crate::traffic::udp::{Datagram, Step};
 
 impl<W: Write> Run<'_, W> {
-    /// Returns a source has something to do.
+    /// Sends the due datagrams of a source.
     pub(super) fn datagram_due(&mut self, source: usize, now: Time) -> io::Result<()> {
         loop {
             match self.world.traffic.sources[source].step(now) {

@@ -36,7 +36,7 @@ impl Engines {
         self.stations[station].runs
     }
 
-    /// Sees to it that there is an event when an engine is next due.
+    /// Schedules an event for the time at which an engine is next due.
     pub fn schedule(&mut self, station: usize, events: &mut EventQueue) {
         if let Some(next) = self.stations[station].engine.next_deadline() {
             events.put_engine(station, next);
@@ -49,7 +49,7 @@ impl Engines {
         self.stations[station].engine.poll_inside(now, Duration::ZERO, outputs);
     }
 
-    /// Carries out all events of an engine up to now.
+    /// Processes all events of an engine up to now.
     #[inline(always)]
     pub fn poll(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll(now, outputs);
@@ -73,7 +73,7 @@ impl Engines {
         found.expect("a router has an engine")
     }
 
-    /// Returns a packet of a question comes in by a port: why it may not pass.
+    /// Admits the packet of a question to a port. Returns the drop reason, if any.
     pub fn admit(
         &mut self,
         station: usize,
@@ -84,7 +84,7 @@ impl Engines {
         self.stations[station].engine.admit(now, port, descriptor)
     }
 
-    /// Settles a port's way out, as the arrival of a packet there does.
+    /// Settles the output of a port, as the arrival of a packet does.
     pub fn settle_outbound(&mut self, station: usize, now: Time, port: PortId) {
         self.stations[station].engine.settle_outbound(now, port);
     }

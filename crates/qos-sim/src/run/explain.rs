@@ -1,4 +1,4 @@
-//! A question about one packet in the run: at its moment the packet comes to the router, and the run goes on until it
+//! A question about one packet in the run: the packet arrives at the router at its time, and the run continues until it
 //! has left.
 
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::event_queue::Event;
 use crate::explain::{Asked, End, Explanation, InputPassage, InterfaceState, Marks, Next, OutputPassage, Port};
 use crate::packet::{Content, Packet, PacketId, Way, INITIAL_TTL};
 
-/// No port of any router: a packet from there is none of the router's own, and no `match input-interface` means it.
+/// Input port that no router has: a packet from it is not the router's own, and matches no `match input-interface`.
 const ELSEWHERE: PortId = PortId(u16::MAX);
 
 /// A question under way.
@@ -26,7 +26,8 @@ pub(super) struct Asking {
 }
 
 impl<W: Write> Run<'_, W> {
-    /// Runs until the packet of a question has left the router, or the run ends. `None`: the run ended before.
+    /// Runs until the packet of a question has left the router, or the run ends. `None`: the run ended before the
+    /// packet arrived.
     pub fn explain(mut self, asked: Asked) -> io::Result<Option<Explanation>> {
         // As long as it is outstanding, the run does not end for lack of packets in transit.
         let packet = self.world.pool.put(Packet {
@@ -50,7 +51,7 @@ impl<W: Write> Run<'_, W> {
         Ok(self.asking.and_then(|asking| asking.answer))
     }
 
-    /// Returns the moment of the question: the packet comes to the router.
+    /// Sends the packet of the question to the router at its time.
     pub(super) fn ask(&mut self, now: Time) -> io::Result<()> {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let station = self.world.engines.of_node(asking.asked.node);

@@ -1,4 +1,4 @@
-//! A host's interface: a token bucket with a queue, as the virtual lab's hosts have it, in front of a line. Pure.
+//! A host's interface: a token bucket with a queue in front of a line, as in the virtual lab. Pure.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use qos_core::{Duration, Rate, Time};
 use crate::packet::MTU;
 use crate::seed::Random;
 
-/// Room of an interface's queue in bytes of frames without FCS: 1000 full ones, as in the virtual lab.
+/// Size of an interface's queue in bytes of frames without FCS: 1000 full frames, as in the virtual lab.
 pub const QUEUE_BYTES: u64 = 1000 * (MTU + ETHERNET_HEADER) as u64;
 const ETHERNET_HEADER: u32 = 14;
-/// Depth of the token bucket in line time: frames leave the host's queue so much ahead of the line's own clock, and
-/// wait at the line. Two full frames at least. It is the virtual lab's, whose kernel needs it to make up for late
-/// timers; so a connection's small queue holds there what it holds here.
+/// Depth of the token bucket in line time: frames leave the host's queue this much ahead of the line's clock, and wait
+/// at the line. At least two full frames. It is the virtual lab's, whose kernel needs it to make up for late timers; so
+/// a connection's small queue holds there what it holds here.
 const BURST_NS: u64 = 5_000_000;
-/// A full frame on the line, with Ethernet's 38 bytes.
+/// Bytes of a full frame on the line, with Ethernet's overhead of 38 bytes.
 const FULL_FRAME: u64 = MTU as u64 + 38;
 
 /// A host's interface.
@@ -32,7 +32,7 @@ pub(crate) struct Interface {
     last: Time,
 }
 
-/// A frame that the interface took.
+/// Times of a frame that the interface accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// Time at which it entered the interface's queue.
@@ -58,8 +58,8 @@ impl Interface {
         }
     }
 
-    /// Returns the host hands over a packet of `counted_len` bytes with its Ethernet header, `line_len` on the line.
-    /// `None`: the queue is full.
+    /// Sends a packet of `counted_len` bytes with its Ethernet header and `line_len` on the line. `None`: the queue is
+    /// full.
     pub fn send(&mut self, now: Time, counted_len: u32, line_len: u32) -> Option<Taken> {
         let entered = match self.jitter_ns {
             0 => now,

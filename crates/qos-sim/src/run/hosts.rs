@@ -30,7 +30,7 @@ impl Hosts {
         }
     }
 
-    /// Returns a host sends by one of its ends. `None`: its queue is full.
+    /// Sends a packet of a host by one of its ends. `None`: its queue is full.
     pub fn send(&mut self, host: usize, end: usize, now: Time, descriptor: &Descriptor) -> Option<Taken> {
         let report = &mut self.reports[host];
         report.packets_sent += 1;
@@ -50,7 +50,7 @@ impl Hosts {
         self.reports[host].tcp.add(counts);
     }
 
-    /// Returns the number of packets for which the hosts' queues had no room.
+    /// Returns the number of packets dropped by full queues of hosts.
     pub fn queue_drops(&self) -> u64 {
         self.reports.iter().map(|host| host.queue_drops).sum()
     }

@@ -1,9 +1,9 @@
-//! Messages of IP SLA in the run: those that leave a node, and those that reach one.
+//! IP SLA messages in the run, from departure to arrival.
 //!
-//! Times are taken where `qos-router` takes them: T1 when the request leaves the IP stack (of a host, its interface's
-//! queue), ahead of process level and the output policy; T2 and T4 when process level has taken up what arrived. An
-//! answer leaves when process level is done with its request. ICMP errors are not simulated: an operation that nobody
-//! answers ends by its timeout.
+//! Times are measured at the same points as in `qos-router`: T1 when the request leaves the IP stack (of a host, its
+//! interface's queue), ahead of process level and the output policy; T2 and T4 after process level has taken up what
+//! arrived. An answer leaves when process level is done with its request. ICMP errors are not simulated: an operation
+//! that nobody answers ends by its timeout.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ enum Message {
 }
 
 impl<W: Write> Run<'_, W> {
-    /// Returns a node's operations or responder have something to do, unless the traffic has ended.
+    /// Runs the due operations and the responder of a node, unless the traffic has ended.
     pub(super) fn agent_due(&mut self, node: usize, now: Time) -> io::Result<()> {
         if self.draining || !self.world.agents.of(node).is_due(now) {
             return Ok(());
@@ -51,7 +51,7 @@ impl<W: Write> Run<'_, W> {
         Ok(())
     }
 
-    /// Lets something happen to a message with which process level is done at `done`.
+    /// Schedules the next step of a message that process level completes at `done`.
     fn at(&mut self, now: Time, done: Time, message: Message) -> io::Result<()> {
         if done > now {
             let event = match message {
@@ -67,7 +67,7 @@ impl<W: Write> Run<'_, W> {
         }
     }
 
-    /// Returns a message leaves the node that it comes from.
+    /// Sends a message from its node.
     pub(super) fn leave(&mut self, now: Time, id: PacketId) -> io::Result<()> {
         let world = &mut self.world;
         let packet = *world.pool.get(id);
@@ -100,7 +100,7 @@ impl<W: Write> Run<'_, W> {
         self.see(end, Side::Wire, now, taken.starts, id)
     }
 
-    /// Returns a packet for the node itself has arrived there at `at`.
+    /// Handles a packet to the node itself that arrived at `at`.
     pub(super) fn reaches(&mut self, node: usize, now: Time, at: Time, id: PacketId) -> io::Result<()> {
         let packet = *self.world.pool.get(id);
         let agent = self.world.agents.of(node);
@@ -108,7 +108,7 @@ impl<W: Write> Run<'_, W> {
         self.at(now, Time(done), Message::IsTaken(id))
     }
 
-    /// Returns the process level is done with a message that has arrived.
+    /// Handles an arrived message after process level.
     pub(super) fn taken(&mut self, at: Time, id: PacketId) -> io::Result<()> {
         let world = &mut self.world;
         world.tally.delivered();
@@ -157,7 +157,7 @@ impl Agent {
         }
     }
 
-    /// Returns a message has arrived at `at`. Returns its answer, and the answer's type-of-service byte.
+    /// Handles a message that arrived at `at`. Returns its answer, and the answer's type-of-service byte.
     fn receive(&mut self, packet: &Packet, from: (IpAddr, u16), message: &mut [u8], at: Time) -> Option<(Vec<u8>, u8)> {
         if packet.protocol() != protocol::UDP {
             let stamp = ip_sla::since_midnight(at.0);
@@ -241,7 +241,7 @@ impl World {
         Some(message_packet(packet, send.tos, send.bytes.len()))
     }
 
-    /// Returns a node's IP stack has made a packet.
+    /// Adds a packet of a node's IP stack to the network.
     fn emit(&mut self, packet: Packet, mut message: Vec<u8>) -> PacketId {
         if packet.protocol() == protocol::ICMPV6 {
             complete_icmpv6(&mut message, [packet.source, packet.destination].map(|each| self.address(each)));
@@ -251,7 +251,7 @@ impl World {
     }
 }
 
-/// Returns the packet with a message of so many bytes, as its sender makes it.
+/// Returns the packet with a message, as created by its sender.
 fn message_packet(packet: Packet, type_of_service: u8, bytes: usize) -> Packet {
     Packet {
         ttl: INITIAL_TTL,
@@ -263,7 +263,7 @@ fn message_packet(packet: Packet, type_of_service: u8, bytes: usize) -> Packet {
     }
 }
 
-/// Fills in the checksum of an ICMPv6 message, which is over addresses too (RFC 4443).
+/// Fills in the checksum of an ICMPv6 message, which covers the addresses too (RFC 4443).
 fn complete_icmpv6(message: &mut [u8], addresses: [IpAddr; 2]) {
     let [IpAddr::V6(source), IpAddr::V6(destination)] = addresses else { return };
     let mut summed = [source.octets(), destination.octets()].concat();

@@ -1,4 +1,4 @@
-//! The run of time: takes one event after the other and lets it happen.
+//! The event loop of the simulation.
 
 mod agents;
 mod connections;
@@ -54,7 +54,7 @@ impl<'a, W: Write> Run<'a, W> {
         }
     }
 
-    /// Lets time pass until the run ends; returns the network as it is then, and when.
+    /// Processes events until the run ends; returns the final network and time.
     pub fn run(mut self) -> io::Result<(World, Time)> {
         let end = self.advance_to()?;
         self.recorders.finish()?;

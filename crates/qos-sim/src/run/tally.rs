@@ -1,4 +1,4 @@
-//! Outcomes of packets: counts of all that were sent, arrived or were lost.
+//! Outcomes of packets: counters of sent, arrived and lost packets.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) struct Tally {
     delivered: u64,
     /// Losses by reason.
     dropped: [u64; DropReason::ALL.len()],
-    /// Their time to live ran out.
+    /// Packets with an expired time to live.
     expired: u64,
 }
 
@@ -38,7 +38,7 @@ impl Tally {
         self.expired += 1;
     }
 
-    /// Returns the counts, with those that hosts dropped (`host_queue`) and those that are still under way.
+    /// Returns the counts, with those dropped by hosts (`host_queue`) and those still in transit.
     pub fn report(&self, host_queue: u64, queued: u64) -> PacketsReport {
         let by_engine = DropReason::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! Packets on their way from host to host, through the engines of routers and lines.
+//! Packets in transit between hosts, through the engines of routers and lines.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use crate::scenario::NodeKind;
 use crate::tcp::Segment;
 
 impl<W: Write> Run<'_, W> {
-    /// Returns an engine's deadline has come.
+    /// Handles the deadline of an engine.
     pub(super) fn engine_due(&mut self, station: usize, now: Time) -> io::Result<()> {
         self.settle(station, now)?;
         self.world.schedule(station);
@@ -85,7 +85,7 @@ impl<W: Write> Run<'_, W> {
         self.arrive(peer(from), now, descriptor, payload)
     }
 
-    /// Returns a packet has come along a link to its end at a node.
+    /// Handles a packet that arrived over a link at its end at a node.
     fn arrive(&mut self, end: usize, now: Time, descriptor: &Descriptor, id: PacketId) -> io::Result<()> {
         let at = &self.world.network.ends[end];
         let node = at.node;
@@ -119,8 +119,7 @@ impl<W: Write> Run<'_, W> {
         }
     }
 
-    /// Returns a host sends a packet. Returns when it has left the host's queue, which is at once when there is no room
-    /// for it.
+    /// Sends a packet of a host. Returns the time at which it leaves the host's queue: now if the queue drops it.
     pub(super) fn send(&mut self, now: Time, packet: Packet) -> io::Result<Time> {
         let world = &mut self.world;
         world.tally.offered();
@@ -137,7 +136,7 @@ impl<W: Write> Run<'_, W> {
         Ok(taken.leaves)
     }
 
-    /// Returns a packet passes a port of an engine, if there is a capture.
+    /// Captures a packet that passes a port of an engine, if there is a capture.
     #[inline]
     fn see_port(
         &mut self,
@@ -152,7 +151,7 @@ impl<W: Write> Run<'_, W> {
         self.see(end, side, now, time, packet)
     }
 
-    /// Returns a packet passes an end of a link (`Side::Wire`: it goes out) at `time`, which is not before `now`.
+    /// Captures a packet that passes an end of a link (`Side::Wire`: outgoing) at `time`, which is not before `now`.
     #[inline]
     pub(super) fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
         match self.recorders.sees(end) {

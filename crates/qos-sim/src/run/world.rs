@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::scenario::{NodeKind, Scenario, FORMAT};
 use crate::traffic::{Kind, Traffic};
 
-/// Everything that has a state.
+/// All state of the simulation.
 #[derive(Debug)]
 pub(crate) struct World {
     start: Time,
@@ -69,7 +69,7 @@ impl World {
         &self.network
     }
 
-    /// Inserts the events that begin by themselves; returns their time.
+    /// Inserts the initial events; returns their time.
     pub(super) fn begin(&mut self) -> Time {
         self.events.put(self.start, Event::Sample);
         for &at in &self.sample_at_ns {
@@ -106,7 +106,7 @@ impl World {
         self.traffic.is_complete() && self.pool.live() == 0
     }
 
-    /// Sees to it that there is an event when an engine is next due.
+    /// Schedules an event for the time at which an engine is next due.
     pub(super) fn schedule(&mut self, station: usize) {
         self.engines.schedule(station, &mut self.events);
     }

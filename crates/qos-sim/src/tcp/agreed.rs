@@ -3,7 +3,7 @@
 use super::segment::{Segment, TIMESTAMPS_BYTES};
 use super::settings::Settings;
 
-/// Segment size of an end whose SYN does not name one (RFC 9293 section 3.7.1).
+/// Segment size of an end with a SYN that does not specify one (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
 /// Options in use, and the size of segments.
@@ -20,12 +20,12 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Returns the properties of one end, before it knows the other.
+    /// Returns the properties of one end, before it knows those of the other.
     pub fn offered(settings: &Settings) -> Agreed {
         Agreed { sack: settings.sack, timestamps: settings.timestamps, ecn: settings.ecn, mss: settings.mss }
     }
 
-    /// Returns the properties of both ends, the other one from its SYN.
+    /// Returns the properties of both ends, those of the other one from its SYN.
     pub fn with(settings: &Settings, syn: &Segment) -> Agreed {
         let options = syn.syn_options;
         let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);

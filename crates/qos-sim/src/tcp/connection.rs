@@ -1,4 +1,4 @@
-//! One end of a connection: handshake, the two halves, close.
+//! One end of a connection: handshake, sending and receiving halves, close.
 
 use super::agreed::Agreed;
 use super::receive::ack_policy::{AckPolicy, Decision};
@@ -27,9 +27,9 @@ pub enum State {
     SynReceived,
     /// Data may flow.
     Established,
-    /// [`Connection::close`] was called; not everything is acknowledged yet.
+    /// [`Connection::close`] was called, but not everything is acknowledged yet.
     Closing,
-    /// The other end has everything, the FIN too.
+    /// The other end has acknowledged everything, including the FIN.
     Closed,
 }
 
@@ -48,9 +48,9 @@ pub struct Statistics {
     pub min_rtt_ns: Option<u64>,
     /// Retransmission timeout with its back-off.
     pub rto_ns: u64,
-    /// Segments with data or FIN sent, retransmissions too.
+    /// Sent segments with data or FIN, including retransmissions.
     pub sent_segments: u64,
-    /// Retransmissions, tail loss probes among them.
+    /// Retransmissions, including tail loss probes.
     pub retransmitted_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -68,10 +68,10 @@ pub struct Statistics {
     pub state: State,
 }
 
-/// The handshake while it lasts.
+/// State of an unfinished handshake.
 #[derive(Clone, Debug)]
 struct Handshake {
-    /// The SYN, to be sent again.
+    /// The SYN, for retransmission.
     syn: Segment,
     sent: Time,
     timeout: Duration,
@@ -104,7 +104,7 @@ impl Connection {
         connection
     }
 
-    /// Answers a SYN. Options are used that both ends have; segments are at most as large as the other end takes.
+    /// Answers a SYN. Only options of both ends are used; segments are at most as large as the other end accepts.
     pub fn accept(settings: Settings, now: Time, syn: &Segment, out: &mut Vec<Segment>) -> Connection {
         let agreed = Agreed::with(&settings, syn);
         let mut connection = Connection::new(settings, now, agreed, true);
@@ -157,7 +157,7 @@ impl Connection {
         self.send_new(now, out);
     }
 
-    /// Withdraws offered data that was not sent yet.
+    /// Withdraws offered data that has not been sent yet.
     pub fn drop_unsent(&mut self) {
         self.sender.stream_mut().drop_unsent();
     }
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// Takes a segment from the network.
+    /// Handles a segment from the network.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
         if segment.syn {
             self.on_syn(now, segment, out);
@@ -283,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// Returns the round trip known to the receiver, from arriving segments or from its own.
+    /// Returns the round trip known to the receiver, from arriving segments or from the sender.
     fn round_trip(&self) -> Option<Duration> {
         match (self.receiver.round_trip(), self.sender.rtt().smoothed()) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,6 +1,7 @@
-//! One end of a TCP connection, as Linux has it, without IO and clock: segments and times in, segments out.
+//! One end of a TCP connection, modelled on Linux, without IO or clock: its input are segments and times, its output
+//! segments.
 //!
-//! [`Connection`] is driven like `qos-core`: the caller brings every segment and the time at which it arrives, calls
+//! [`Connection`] is driven like `qos-core`: the caller passes every segment and its arrival time, calls
 //! [`Connection::on_timer`] when [`Connection::deadline`] is reached, and carries what appears in `out`. Segments hold
 //! no payload, only its length. `docs/internals/simulator.md` lists what is modelled, by which document, and where it
 //! differs from Linux.

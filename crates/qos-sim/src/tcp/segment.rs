@@ -26,7 +26,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; false when the option is full.
+    /// Adds a block; returns false if the option is full.
     pub fn push(&mut self, block: SackBlock, timestamps: bool) -> bool {
         let most = if timestamps { MOST_BLOCKS_WITH_TIMESTAMPS } else { MOST_BLOCKS };
         let used = usize::from(self.used);
@@ -52,24 +52,24 @@ impl SackBlocks {
 /// Offers of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
-    /// The largest segment that its sender takes, payload and options without the header (RFC 9293).
+    /// The maximum segment size accepted by its sender: payload and options without the header (RFC 9293).
     pub mss: u16,
     /// SACK permitted (RFC 2018).
     pub sack_permitted: bool,
-    /// Shift of the windows of later segments (RFC 7323); the windows of [`Segment`] are shifted already.
+    /// Shift of the windows of later segments (RFC 7323); the windows of [`Segment`] are already scaled.
     pub window_scale: u8,
 }
 
 /// A TCP segment without its payload's bytes. Sequence numbers begin at 0 with the SYN and never wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Sequence number of the first byte of payload (of the SYN or the FIN when there is none).
+    /// Sequence number of the first byte of payload (of the SYN or the FIN if there is no payload).
     pub seq: u64,
     /// Bytes of payload.
     pub len: u32,
     /// The next byte expected; meaningful with `has_ack`.
     pub ack: u64,
-    /// Receive window in bytes, scaled already.
+    /// Receive window in bytes, already scaled.
     pub window: u64,
     /// SYN.
     pub syn: bool,
@@ -83,15 +83,15 @@ pub struct Segment {
     pub ece: bool,
     /// Congestion window reduced; in a SYN part of the negotiation.
     pub cwr: bool,
-    /// The code point of the IP packet (RFC 3168), as it leaves or as it has arrived.
+    /// The ECN code point of the IP packet (RFC 3168), at departure or arrival.
     pub ecn: u8,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
     /// Value and echo of the timestamps option in nanoseconds of virtual time.
     pub timestamps: Option<(u64, u64)>,
-    /// Options that only a SYN has.
+    /// Options of a SYN.
     pub syn_options: Option<SynOptions>,
-    /// Sent before; for counting, not on the wire.
+    /// Whether it is a retransmission; for counters only, not on the wire.
     pub retransmission: bool,
 }
 
@@ -101,7 +101,7 @@ impl Segment {
         self.seq + u64::from(self.len) + u64::from(self.syn) + u64::from(self.fin)
     }
 
-    /// Returns the number of bytes of the TCP header with its options, as Linux lays them out.
+    /// Returns the length of the TCP header with its options in the layout of Linux.
     pub fn header_bytes(&self) -> u32 {
         let mut options = 0;
         if self.timestamps.is_some() {

@@ -1,4 +1,4 @@
-//! Settings of one end: those of the experiment's TCP profile, and Linux's defaults for the rest.
+//! Settings of one end, from the experiment's TCP profile and Linux's defaults.
 
 use super::segment::{HEADER_BYTES, TIMESTAMPS_BYTES};
 use super::ticks::Ticks;
@@ -22,7 +22,7 @@ pub enum CongestionControl {
     Cubic,
 }
 
-/// The experiment's TCP profile (`tcp`): the sysctls and route attributes that a Linux host would be given.
+/// The experiment's TCP profile (`tcp`): the sysctls and route attributes of a Linux host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
@@ -47,7 +47,7 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// Returns a current Linux with its defaults.
+    /// Returns the profile of a current Linux with its defaults.
     fn default() -> Profile {
         Profile {
             congestion_control: CongestionControl::Cubic,
@@ -68,72 +68,72 @@ impl Default for Profile {
 pub struct Settings {
     /// Congestion control algorithm.
     pub congestion_control: CongestionControl,
-    /// Payload bytes of a full segment, options already taken off.
+    /// Payload bytes of a full segment, without options.
     pub mss: u32,
     /// Selective acknowledgements (RFC 2018), if the other end has them too.
     pub sack: bool,
-    /// Reports of duplicates (RFC 2883); heeded with `sack` only.
+    /// Reports of duplicates (RFC 2883); effective only with `sack`.
     pub dsack: bool,
     /// Timestamps option (RFC 7323), if the other end has it too.
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168), if the other end has it too.
     pub ecn: bool,
-    /// RACK (RFC 8985) rather than counting SACKed segments (RFC 6675); heeded with `sack` only.
+    /// RACK (RFC 8985) rather than counting SACKed segments (RFC 6675); effective only with `sack`.
     pub rack: bool,
-    /// RACK's reordering window stays a quarter of the least round trip (bit 1 of tcp_recovery).
+    /// Whether RACK's reordering window stays a quarter of the minimum round trip (bit 1 of tcp_recovery).
     pub rack_static_window: bool,
-    /// RACK waits for its reordering window even when a duplicate threshold of segments is SACKed (bit 2 of
+    /// Whether RACK waits for its reordering window even if a duplicate threshold of segments is SACKed (bit 2 of
     /// tcp_recovery).
     pub rack_no_threshold: bool,
-    /// Tail loss probe (RFC 8985); heeded with `sack` only.
+    /// Tail loss probe (RFC 8985); effective only with `sack`.
     pub tail_loss_probe: bool,
     /// Detection of spurious timeouts (RFC 5682).
     pub frto: bool,
-    /// Slow start ends when round trips grow (Linux `cubic`'s hystart=1).
+    /// Whether slow start ends when round trips grow (Linux `cubic`'s hystart=1).
     pub hystart: bool,
-    /// HyStart's rounds begin when the window has reached 16 segments (Linux 5.16 to 6.13), rather than with the first
-    /// segment.
+    /// Whether HyStart's rounds begin when the window has reached 16 segments (Linux 5.16 to 6.13) instead of with the
+    /// first segment.
     pub hystart_late_rounds: bool,
-    /// The window grows by segments acknowledged (RFC 3465 without its limit, as Linux); else by one an acknowledgement
-    /// (RFC 5681).
+    /// Whether the window grows per acknowledged segment (RFC 3465 without its limit, as in Linux); otherwise per
+    /// acknowledgement (RFC 5681).
     pub byte_counting: bool,
     /// Initial and restart window in segments.
     pub initial_window: u32,
-    /// The window restarts after an idle time (sysctl tcp_slow_start_after_idle).
+    /// Whether the window restarts after an idle time (sysctl tcp_slow_start_after_idle).
     pub slow_start_after_idle: bool,
-    /// Duplicate threshold to begin with (sysctl tcp_reordering).
+    /// Initial duplicate threshold (sysctl tcp_reordering).
     pub reordering: u32,
-    /// The ticks on which timers run out.
+    /// The ticks on which timers expire.
     pub ticks: Ticks,
-    /// Minimum retransmission timeout; with `rto_floor_on_variance` the least variance term.
+    /// Minimum retransmission timeout; with `rto_floor_on_variance`, the minimum variance term.
     pub min_rto_ns: u64,
-    /// Linux adds the least timeout to the round trip; RFC 6298 compares it with the sum.
+    /// Whether the minimum timeout is added to the round trip as in Linux; in RFC 6298 it is the minimum of the sum.
     pub rto_floor_on_variance: bool,
     /// Acknowledgements at the start and after gaps that are not delayed (Linux TCP_MAX_QUICKACKS); zero: none.
     pub quick_acks: u32,
-    /// Delay of an acknowledgement to begin with (Linux TCP_ATO_MIN, TCP_DELACK_MIN).
+    /// Initial delay of an acknowledgement (Linux TCP_ATO_MIN, TCP_DELACK_MIN).
     pub delayed_ack_min_ns: u64,
     /// Longest delay of an acknowledgement (Linux TCP_DELACK_MAX).
     pub delayed_ack_max_ns: u64,
-    /// Longest wait of SACKs that are sent as one (sysctl tcp_comp_sack_delay_ns); zero: each is sent.
+    /// Maximum delay of SACKs that are combined (sysctl tcp_comp_sack_delay_ns); zero: each is sent.
     pub sack_compression_ns: u64,
-    /// Maximum number of SACKs that are sent as one (sysctl tcp_comp_sack_nr).
+    /// Maximum number of SACKs that are combined (sysctl tcp_comp_sack_nr).
     pub sack_compression_count: u32,
-    /// Window of the SYN (Linux: 64 KiB less one, as it cannot be scaled there).
+    /// Window of the SYN (Linux: 64 KiB minus one, because it is not scaled there).
     pub initial_receive_window: u64,
-    /// Bytes that the receive window can grow to before anything is known of the round trip.
+    /// Maximum receive window in bytes before the round trip is known.
     pub initial_receive_clamp: u64,
-    /// Bytes that the receive window can grow to.
+    /// Maximum receive window in bytes.
     pub receive_buffer: u64,
-    /// TCP small queues: little data waits in the host's own queue. The caller must report the departure of segments
-    /// from it ([`super::Connection::leaves_queue`]).
+    /// TCP small queues: whether little data waits in the host's own queue. The caller must report the departure of
+    /// segments from it ([`super::Connection::leaves_queue`]).
     pub small_queue: bool,
-    /// Bytes sent and not acknowledged that the sender holds at most.
+    /// Maximum number of sent and unacknowledged bytes.
     pub send_buffer: u64,
 }
 
 impl Settings {
-    /// Returns a current Linux with its defaults, on an interface of `mtu` bytes.
+    /// Returns the settings of a current Linux with its defaults, on an interface with an MTU of `mtu` bytes.
     pub fn modern(mtu: u32) -> Settings {
         Settings {
             congestion_control: CongestionControl::Cubic,

@@ -1,10 +1,10 @@
-//! The ticks of a host's clock, on which timers run out: Linux's timer wheel.
+//! The ticks of a host's clock, on which timers expire: Linux's timer wheel.
 
 use qos_core::time::{Duration, Time};
 
-/// Slots of a level of the wheel, of which one is not used (Linux LVL_SIZE).
+/// Slots per level of the wheel, one of which is not used (Linux LVL_SIZE).
 const SLOTS: u64 = 64;
-/// Each level's slots are 8 times as long as those of the one before (Linux LVL_CLK_SHIFT).
+/// Binary logarithm of the ratio of slot lengths in successive levels (Linux LVL_CLK_SHIFT).
 const LEVEL_SHIFT: u32 = 3;
 /// Levels of the wheel (Linux LVL_DEPTH at 250 Hz and more).
 const LEVELS: u32 = 9;
@@ -12,7 +12,7 @@ const LEVELS: u32 = 9;
 /// Clock at whose ticks timers expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
-    /// Zero: timers run out exactly.
+    /// Zero: timers expire exactly.
     period: u64,
     start: Time,
     /// Uptime of the clock at the start.
@@ -32,8 +32,8 @@ impl Ticks {
     /// Timers run out exactly.
     pub const NONE: Ticks = Ticks { period: 0, start: Time(0), ran: 0 };
 
-    /// Returns a tick each `period_ns` (Linux CONFIG_HZ), of a clock that has run for `ran_ns` at `start`. Zero: no
-    /// ticks.
+    /// Returns the ticks, one per `period_ns` (Linux CONFIG_HZ), of a clock that has run for `ran_ns` at `start`. Zero:
+    /// no ticks.
     pub fn new(period_ns: u64, start: Time, ran_ns: u64) -> Ticks {
         Ticks { period: period_ns, start, ran: ran_ns }
     }
@@ -46,7 +46,7 @@ impl Ticks {
         }
     }
 
-    /// Returns the begin of the tick in which a time is.
+    /// Returns the start of the tick that contains a time.
     pub(crate) fn begin(self, time: Time) -> Time {
         match self.period {
             0 => time,
@@ -54,7 +54,7 @@ impl Ticks {
         }
     }
 
-    /// Returns a timer that is set at `now` to run out after `wait`.
+    /// Returns a timer that is set at `now` to expire after `wait`.
     pub(super) fn after(self, now: Time, wait: Duration) -> Alarm {
         match self.period {
             0 => self.at(now, now + wait),
@@ -62,10 +62,10 @@ impl Ticks {
         }
     }
 
-    /// Returns a timer that is set at `now` to run out at `until`.
+    /// Returns a timer that is set at `now` to expire at `until`.
     ///
-    /// It runs out at the end of the slot of the wheel that has it, so never early: of the first level, up to 62 ticks,
-    /// a tick later, of the second, up to 503 ticks, at the next multiple of 8 ticks.
+    /// It expires at the end of its slot in the wheel, so never early: on the first level (up to 62 ticks) one tick
+    /// later, on the second (up to 503 ticks) at the next multiple of 8 ticks.
     pub(super) fn at(self, now: Time, until: Time) -> Alarm {
         if self.period == 0 {
             return Alarm { until, at: until };

@@ -8,7 +8,7 @@ const PRECISION: u32 = 6;
 /// Times in nanoseconds, by buckets on a log-linear scale.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Delays {
-    /// Number of the first bucket in `counts`: delays of a stream are close to each other.
+    /// Number of the first bucket in `counts`: delays of a stream are usually similar.
     first: usize,
     counts: Vec<u64>,
     packets: u64,
@@ -21,7 +21,7 @@ fn bucket(time: u64) -> usize {
     (shift as usize * (1 << PRECISION)) + (time >> shift) as usize
 }
 
-/// Returns the greatest time that is counted in a bucket.
+/// Returns the maximum time in a bucket.
 fn greatest(bucket: usize) -> u64 {
     let shift = (bucket >> PRECISION).saturating_sub(1);
     let first = ((bucket - (shift << PRECISION)) as u64) << shift;
@@ -77,8 +77,7 @@ impl Delays {
         })
     }
 
-    /// Returns the greatest time of the bucket of the packet that so many per cent do not exceed, at most the greatest
-    /// of all.
+    /// Returns the upper limit of the bucket that contains the percentile, at most the maximum.
     fn quantile(&self, percent: u64) -> u64 {
         let rank = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut below = 0;

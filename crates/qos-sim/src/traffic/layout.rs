@@ -1,4 +1,4 @@
-//! The flows of a scenario, checked and laid out as streams.
+//! The checked flows of a scenario, divided into streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,12 +20,12 @@ use crate::scenario::{Flow, NodeKind, Protocol, Scenario};
 use crate::seed::Seed;
 use crate::tcp::{Settings, Ticks};
 
-/// First source port of streams that do not name theirs: Linux' `ip_local_port_range`.
+/// First source port of streams without a configured one: Linux' `ip_local_port_range`.
 const FIRST_PORT: u16 = 32_768;
-/// Intervals of a flow that a scenario may ask for.
+/// Maximum number of intervals of a flow in a scenario.
 const MOST_INTERVALS: u64 = 1_000_000;
-/// Number of ticks that a host's clock has run at the start of the run: any place in the longest slots that timers of
-/// TCP reach.
+/// Maximum uptime of a host's clock at the start of the run, in ticks: any position in the longest slots used by TCP
+/// timers.
 const MOST_TICKS_RUN: u64 = 512;
 /// Streams of a flow.
 const MOST_STREAMS: u32 = 10_000;
@@ -34,7 +34,7 @@ fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, Co
     Err(ConfigError::new(path, message))
 }
 
-/// Checks the flows and lays them out.
+/// Checks the flows and divides them into streams.
 pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Result<Traffic, ConfigError> {
     let mut names = BTreeSet::new();
     for (number, flow) in scenario.flows.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
     Ok(traffic)
 }
 
-/// Checks one flow alone.
+/// Checks one flow, without regard to others.
 fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
     let wrong = |field: &str, message: String| wrong(format!("{path}.{field}"), message);
     if flow.streams == 0 || flow.streams > MOST_STREAMS {
@@ -267,14 +267,13 @@ impl Traffic {
         })
     }
 
-    /// Returns the number of an address, if it is one of the network's or of an operation's.
+    /// Returns the number of an address, if it belongs to the network or an operation.
     pub fn number_of(&self, address: IpAddr) -> Option<u32> {
         self.addresses.iter().position(|known| *known == address).map(|number| number as u32)
     }
 }
 
-/// The two hosts of a flow, source first, and their addresses, between which packets find their way; and the ends of
-/// links by which these leave each host.
+/// The two hosts of a flow, source first, with their addresses and the ends of links by which packets leave them.
 struct Ends {
     hosts: [usize; 2],
     addresses: [IpAddr; 2],
@@ -327,7 +326,7 @@ fn ends(network: &Network, flow: &Flow, path: &str) -> Result<Ends, ConfigError>
     Ok(Ends { hosts: [source, destination], addresses, leaves })
 }
 
-/// Returns the source port that the flow asks for in one of its streams.
+/// Returns the configured source port of one of the flow's streams.
 fn client_port(flow: &Flow, stream: u32, path: &str) -> Result<Option<u16>, ConfigError> {
     let Some(first) = flow.client_port else { return Ok(None) };
     match u16::try_from(u32::from(first) + stream) {
@@ -369,7 +368,7 @@ fn host(network: &Network, name: &str, path: &str) -> Result<usize, ConfigError>
     Ok(node)
 }
 
-/// Returns an address of the host: the one that is asked for, or the only one.
+/// Returns an address of the host: the configured one, or the only one.
 fn address(network: &Network, host: usize, wanted: Option<IpAddr>, path: &str) -> Result<IpAddr, ConfigError> {
     let ends = network.nodes[host].ends.iter().flat_map(|end| &network.ends[*end].addresses);
     let own: Vec<IpAddr> = ends.map(IpNet::addr).collect();

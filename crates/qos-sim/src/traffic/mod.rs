@@ -22,14 +22,14 @@ pub(crate) struct Course {
     pub name: String,
     pub start: Time,
     pub duration_ns: u64,
-    /// It ends with the others, and the run does not wait for it.
+    /// Whether the flow ends with the others, because it has no duration.
     pub background: bool,
     pub cut_off_ns: Option<u64>,
     pub interval_ns: u64,
-    /// Consecutive streams of the flow.
+    /// Index of the first stream of the flow, and the number of its streams.
     first: usize,
     streams: usize,
-    /// UDP: when the first datagram of any stream arrived.
+    /// UDP: arrival time of the first datagram of any stream.
     pub first_arrival: Option<Time>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
 pub(crate) struct Direction {
     /// The host that sends them.
     pub host: usize,
-    /// The end of a link by which they leave it, and how frames count there.
+    /// The end of a link by which the packets leave the host, and its framing.
     pub end: usize,
     pub framing: Framing,
     /// Numbers of the addresses.
@@ -77,7 +77,7 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    /// Returns a packet of the stream with that number.
+    /// Returns a packet of the stream with a number.
     #[inline]
     pub fn packet(&self, stream: usize, way: Way, ecn: u8, content: Content) -> Packet {
         Packet {

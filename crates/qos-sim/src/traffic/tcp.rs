@@ -1,4 +1,4 @@
-//! A TCP stream: the two ends of a connection and the applications on them, which are iperf's. Pure.
+//! A TCP stream: the two ends of a connection with their applications, which behave like iperf. Pure.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::tcp::{Connection, Profile, Segment, Settings, State};
 
 /// Data offered by an application without a rate limit: more than any run can send.
 const WITHOUT_END: u64 = u64::MAX / 2;
-/// Bytes that iperf writes at once.
+/// Bytes per write of iperf.
 const WRITE_BYTES: u32 = 131_072;
 
 /// One stream.
@@ -33,7 +33,7 @@ pub(crate) struct Transfer {
     written: u64,
     writing: VecDeque<(u64, Time)>,
     write_times: Delays,
-    /// Time at which each end had the connection.
+    /// Time at which the connection was established at each end.
     since: [Option<Time>; 2],
     /// Data received by the application, in total and within its time.
     received: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Transfer {
     past: [TcpReport; 2],
 }
 
-/// Returns the number of the end that sends that way, in arrays of two.
+/// Returns the index of the sending end in arrays of two.
 pub(crate) fn sender(way: Way) -> usize {
     way as usize
 }
@@ -121,7 +121,7 @@ fn writes(flow: &Flow, path: &str) -> Result<Option<(u32, Gap)>, ConfigError> {
 }
 
 impl Transfer {
-    /// Returns a stream of a flow, of which the connection is still to be opened.
+    /// Creates a stream of a flow without opening the connection.
     pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
         let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
         for (field, found) in [("frames", !flow.frames.is_empty()), ("take_turns", flow.take_turns)] {
@@ -188,7 +188,7 @@ impl Transfer {
         }
     }
 
-    /// Returns whether an end has just got its connection.
+    /// Returns whether the connection has just been established at an end.
     pub fn established(&mut self, end: usize, now: Time) -> bool {
         let Some(connection) = &self.ends[end] else { return false };
         let waiting = matches!(connection.state(), State::SynSent | State::SynReceived);
@@ -202,7 +202,7 @@ impl Transfer {
         true
     }
 
-    /// Returns the time for which the receiver has had its connection.
+    /// Returns the time since the connection was established at the receiver.
     pub fn receiving(&self, now: Time) -> Option<Duration> {
         self.since[1].map(|since| now.since(since))
     }
@@ -218,7 +218,7 @@ impl Transfer {
         self.received - before
     }
 
-    /// Returns the sender's application begins to write. Returns when it writes next.
+    /// Starts writing by the sender's application. Returns the time of its next write.
     pub fn begin(&mut self, now: Time, duration_ns: u64, out: &mut Vec<Segment>) -> Option<Time> {
         match self.writes {
             None => {
@@ -232,7 +232,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the sender's application writes the due data. Returns the time of its next write.
+    /// Writes the due data of the sender's application. Returns the time of its next write.
     pub fn write(&mut self, now: Time, out: &mut Vec<Segment>) -> Option<Time> {
         let (bytes, _) = self.writes?;
         loop {
@@ -275,7 +275,7 @@ impl Transfer {
         }
     }
 
-    /// Notes the round trip that the sender has smoothed: at the end of each of its intervals.
+    /// Records the sender's smoothed round trip at the end of each of its intervals.
     pub fn sample_round_trip(&mut self) {
         if let Some(rtt) = self.ends[0].as_ref().and_then(|client| client.statistics().srtt_ns) {
             self.rtt_sum_ns += u128::from(rtt);
@@ -283,7 +283,7 @@ impl Transfer {
         }
     }
 
-    /// Counts a segment that leaves that way.
+    /// Counts a segment that leaves in a direction.
     pub fn leaves(&mut self, way: Way, segment: &Segment) {
         if way == Way::Forward && !segment.retransmission {
             self.sent_bytes += u64::from(segment.len);
@@ -356,12 +356,12 @@ impl Transfer {
         self.mss
     }
 
-    /// Returns whether the receiver has had its connection.
+    /// Returns whether the connection was established at the receiver.
     pub fn connected(&self) -> bool {
         self.since[1].is_some()
     }
 
-    /// Returns the mean of the round trips noted, in milliseconds.
+    /// Returns the mean of the recorded round trips, in milliseconds.
     pub fn rtt_mean_ms(&self) -> Option<f64> {
         (self.rtt_count > 0).then(|| self.rtt_sum_ns as f64 / f64::from(self.rtt_count) / 1e6)
     }

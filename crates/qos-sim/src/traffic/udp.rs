@@ -1,4 +1,4 @@
-//! UDP: senders of paced datagrams, and counters of received ones, from the sans-IO parts of `flood`.
+//! UDP: senders of paced datagrams, and counters of received ones, with the IO-free parts of `flood`.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ const MOST_FRAMES: usize = 10_000;
 /// Bytes of a frame.
 const LARGEST_FRAME: u32 = 10_000_000;
 
-/// A sender of datagrams over one stream, or over several by turns.
+/// A sender of datagrams over one stream, or over several in turn.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Sources by their numbers among those of UDP.
+    /// Streams of the source, by their numbers among those of UDP.
     pub streams: Range<usize>,
     pacer: Pacer,
     draw: Draw,
@@ -160,7 +160,7 @@ impl Source {
     }
 }
 
-/// One stream of datagrams, as sender and receiver know it.
+/// State of one stream of datagrams at sender and receiver.
 #[derive(Debug)]
 pub(crate) struct UdpStream {
     /// Number among all streams.
@@ -179,7 +179,7 @@ impl UdpStream {
         UdpStream { stream, sent: 0, sent_bytes: 0, bytes: 0, sequence, jitter, last: None }
     }
 
-    /// Notes a datagram that leaves, and gives it its number.
+    /// Records a departing datagram and returns its number.
     pub fn sends(&mut self, payload: u32) -> u64 {
         let number = self.sent;
         self.sent += 1;

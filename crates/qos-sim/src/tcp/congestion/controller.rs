@@ -1,4 +1,4 @@
-//! The congestion control of one connection: its window, its algorithm, and the reduction that goes on.
+//! The congestion control of one connection: its window, its algorithm, and the present reduction.
 
 use super::cubic::Cubic;
 use super::hystart::HyStart;
@@ -8,7 +8,7 @@ use super::window::{Algorithm, Progress, Window, INFINITE};
 use crate::tcp::settings::{CongestionControl, Settings};
 use qos_core::time::{Duration, Time};
 
-/// Returns the algorithm that the settings name.
+/// Returns the algorithm in the settings.
 fn algorithm(settings: &Settings) -> Box<dyn Algorithm> {
     match settings.congestion_control {
         CongestionControl::Reno => Box::new(Reno),
@@ -24,7 +24,7 @@ pub(crate) struct Congestion {
     window: Window,
     algorithm: Box<dyn Algorithm>,
     reduction: Reduction,
-    /// The window grows by segments acknowledged, not by acknowledgements.
+    /// Whether the window grows per acknowledged segment instead of per acknowledgement.
     byte_counting: bool,
 }
 
@@ -43,7 +43,7 @@ impl Congestion {
         self.window.cwnd
     }
 
-    /// Returns the slow start threshold; endless before the first congestion.
+    /// Returns the slow start threshold; infinite before the first congestion.
     pub fn ssthresh(&self) -> u32 {
         self.window.ssthresh
     }
@@ -58,7 +58,7 @@ impl Congestion {
         self.window.cwnd = 1;
     }
 
-    /// Returns the threshold that the present window stands for (Linux tcp_current_ssthresh).
+    /// Returns the threshold that corresponds to the present window (Linux tcp_current_ssthresh).
     pub fn current_threshold(&self, is_reducing: bool) -> u32 {
         if is_reducing {
             self.window.ssthresh
@@ -121,7 +121,7 @@ impl Congestion {
         self.algorithm.timed_out(now, next);
     }
 
-    /// Takes a reduction back.
+    /// Undoes a reduction.
     pub fn restore(&mut self, cwnd: u32, ssthresh: u32) {
         self.window.cwnd = self.window.cwnd.max(cwnd);
         self.window.ssthresh = self.window.ssthresh.max(ssthresh);
@@ -132,8 +132,8 @@ impl Congestion {
         self.window.is_limited()
     }
 
-    /// Notes how many segments are `out` and whether the window was full (`limited`), if that is more use of it than
-    /// was noted in this round, or the round is over; returns whether it was noted.
+    /// Records the number of segments in flight (`out`) and whether the window was full (`limited`), if its use is
+    /// greater than before in this round or the round is over; returns whether it was recorded.
     pub fn note_use(&mut self, limited: bool, out: u32, round_over: bool) -> bool {
         let more = round_over || limited || (!self.window.limited && out > self.window.most_out);
         if more {

@@ -1,4 +1,4 @@
-//! CUBIC's window (RFC 9438) with the choices that Linux makes.
+//! CUBIC's window (RFC 9438) with the choices of Linux.
 
 use super::hystart::HyStart;
 use super::window::{Algorithm, Progress, Window, LEAST_THRESHOLD};
@@ -9,21 +9,21 @@ use qos_core::time::{Duration, Time};
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
 /// Segments acknowledged per segment of growth in the Reno-friendly region, in eighths of the window: (1 + β) / (1 - β)
-/// / 3, that is 1 / α of RFC 9438, in whole eighths as Linux has it.
+/// / 3, that is 1 / α of RFC 9438, in whole eighths as in Linux.
 const FRIENDLY_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// The window is recomputed from the curve at most this often while its size is unchanged (Linux: HZ / 32).
+/// Minimum time between calculations of the window from the curve while its size is unchanged (Linux: HZ / 32).
 const LEAST_UPDATE: Duration = Duration(31_250_000);
-/// Growth before the first congestion: at least one segment for every 20 (Linux: 5 % a round trip).
+/// Minimum growth before the first congestion: one segment for every 20 (Linux: 5 % a round trip).
 const FIRST_EPOCH_COUNT: u64 = 20;
-/// At most one segment for every two acknowledged (RFC 9438 section 4.2: 1.5 × the window in a round trip).
+/// Maximum growth: one segment for every two acknowledged (RFC 9438 section 4.2: 1.5 × the window in a round trip).
 const LEAST_COUNT: u64 = 2;
-/// Round trips soon after a congestion do not count for the least delay (Linux: one second).
+/// Time after congestion during which round trips do not count for the minimum delay (Linux: one second).
 const AFTER_CONGESTION: Duration = Duration(1_000_000_000);
 
 /// State of CUBIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
-    /// Acknowledged segments for one segment of growth.
+    /// Number of acknowledged segments for one segment of growth.
     count: u64,
     /// Window at the last congestion.
     last_most: u32,
@@ -36,10 +36,10 @@ pub(crate) struct Cubic {
     epoch: Option<Time>,
     least_delay: Option<Duration>,
     acked: u64,
-    /// The window that Reno would have.
+    /// Estimate of Reno's window.
     friendly: u32,
     hystart: HyStart,
-    /// The clock of the curve (Linux: jiffies); HyStart has a finer one.
+    /// The clock of the curve (Linux: jiffies); HyStart uses a finer one.
     ticks: Ticks,
 }
 

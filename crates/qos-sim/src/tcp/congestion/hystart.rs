@@ -1,16 +1,16 @@
-//! HyStart as Linux's CUBIC has it: slow start ends when acknowledgements come in a train as long as half a round trip,
-//! or when round trips grow. (It is not HyStart++ of RFC 9406.)
+//! HyStart as in Linux's CUBIC: slow start ends when acknowledgements come in a train as long as half a round trip, or
+//! when round trips grow. (It is not HyStart++ of RFC 9406.)
 
 use super::window::Progress;
 use qos_core::time::{Duration, Time};
 
-/// Below this window nothing is looked for (Linux hystart_low_window).
+/// Minimum window for HyStart (Linux hystart_low_window).
 const LOW_WINDOW: u32 = 16;
-/// Acknowledgements closer than this make a train (Linux hystart_ack_delta_us).
+/// Maximum gap between the acknowledgements of a train (Linux hystart_ack_delta_us).
 const TRAIN_GAP: Duration = Duration(2_000_000);
-/// Round trips of a round that are looked at before its least one is judged (Linux HYSTART_MIN_SAMPLES).
+/// Number of round trips in a round before their minimum is evaluated (Linux HYSTART_MIN_SAMPLES).
 const LEAST_SAMPLES: u32 = 8;
-/// Required growth of round trips: an eighth, between these limits (Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX).
+/// Limits of the required growth of round trips, which is an eighth (Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX).
 const LEAST_GROWTH: u64 = 4_000_000;
 const MOST_GROWTH: u64 = 16_000_000;
 /// Maximum addition of delayed acknowledgements to a train's length (Linux: 1 ms).
@@ -43,7 +43,7 @@ impl HyStart {
         }
     }
 
-    /// Returns the state after a timeout: it looks again.
+    /// Returns the state after a timeout, with detection enabled again.
     pub fn restarted(&self, now: Time, next: u64) -> HyStart {
         let mut fresh = HyStart::new(self.enabled, self.late_rounds);
         fresh.begin_round(now, next);

@@ -1,4 +1,4 @@
-//! Congestion control: the window, who lets it grow, and how it shrinks.
+//! Congestion control: the window, its growth and its reduction.
 
 mod controller;
 mod cubic;

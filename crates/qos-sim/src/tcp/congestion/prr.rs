@@ -22,8 +22,8 @@ impl Reduction {
 
     /// Returns the window after `delivered` further segments, `pipe` being in flight; `None`: it stays.
     ///
-    /// Above `ssthresh` in proportion to what is delivered. Below it as much as is delivered, and one more when the
-    /// acknowledgement moves on without a new loss (`safe`): the slow start reduction bound.
+    /// Above `ssthresh` in proportion to the delivered segments. Below it as many as delivered, and one more if the
+    /// acknowledgement advances without a new loss (`safe`): the slow start reduction bound.
     pub fn window(&mut self, delivered: u32, pipe: u32, ssthresh: u32, safe: bool) -> Option<u32> {
         if delivered == 0 || self.prior == 0 {
             return None;

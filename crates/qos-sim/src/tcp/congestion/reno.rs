@@ -1,8 +1,8 @@
-//! Reno's window (RFC 5681) as Linux counts it: in segments, by segments acknowledged.
+//! Reno's window (RFC 5681), counted as in Linux: in segments, by acknowledged segments.
 
 use super::window::{Algorithm, Progress, Window, LEAST_THRESHOLD};
 
-/// Slow start, then one segment a window; half on congestion.
+/// Slow start, then one segment per window; halved by congestion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reno;
 

@@ -12,11 +12,11 @@ pub(crate) const LEAST_THRESHOLD: u32 = 2;
 pub(crate) struct Window {
     pub cwnd: u32,
     pub ssthresh: u32,
-    /// Acknowledged segments that did not yet make the window grow.
+    /// Acknowledged segments that have not yet increased the window.
     pub count: u32,
     /// Maximum number of segments in flight in the present round.
     pub most_out: u32,
-    /// The window, not the application, limits the sending.
+    /// Whether the window, not the application, limits the sending.
     pub limited: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Progress {
     pub next: u64,
 }
 
-/// A congestion control. One that reacts to loss only, as all of those here.
+/// A congestion control that reacts only to loss.
 pub(crate) trait Algorithm: std::fmt::Debug + Send {
     /// Takes a round trip, measured by the last segment that this acknowledgement delivers.
     fn measured(&mut self, _window: &mut Window, _progress: &Progress, _rtt: Duration) {}

@@ -1,12 +1,12 @@
-//! Time of the receiver's acknowledgements: at once, delayed, or several SACKs as one, as in Linux.
+//! Timing of the receiver's acknowledgements: immediate, delayed, or several SACKs combined, as in Linux.
 
 use crate::tcp::settings::Settings;
 use crate::tcp::ticks::{Alarm, Ticks};
 use qos_core::time::{Duration, Time};
 
-/// SACKs of one gap that are sent at once before any wait (Linux TCP_FASTRETRANS_THRESH).
+/// Number of SACKs of one gap that are sent immediately before any delay (Linux TCP_FASTRETRANS_THRESH).
 const SACKS_AT_ONCE: u32 = 3;
-/// A compressed SACK waits for a twentieth of the round trip at most (Linux: 5 %).
+/// Maximum delay of a compressed SACK, as a fraction of the round trip (Linux: 5 %).
 const COMPRESSION_SHARE: u64 = 20;
 
 /// Decision about an acknowledgement.
@@ -24,14 +24,14 @@ pub(crate) struct AckPolicy {
     ticks: Ticks,
     quick: u32,
     quick_most: u32,
-    /// Present delay; zero before the first data.
+    /// Present acknowledgement delay; zero before the first data.
     delay: u64,
     least: u64,
     most: u64,
     last_data: Time,
     /// Largest payload seen: a full segment.
     full: u64,
-    /// The next byte expected at the last acknowledgement sent.
+    /// Next expected byte in the last acknowledgement.
     acknowledged: u64,
     timer: Option<Alarm>,
     compression: u64,
@@ -126,7 +126,7 @@ impl AckPolicy {
         self.delay_acknowledgement(now, smoothed)
     }
 
-    /// Returns the data after a gap, or in order while a gap remains.
+    /// Decides on the acknowledgement of data after a gap, or in order while a gap remains.
     pub(crate) fn acknowledge_gap(&mut self, now: Time, next: u64, round_trip: Option<Duration>) -> Decision {
         if self.quick > 0 || next - self.acknowledged > self.full {
             return Decision::Now;
@@ -181,7 +181,7 @@ impl AckPolicy {
         }
     }
 
-    /// Returns whether an acknowledgement is due; an expired delay doubles the next one.
+    /// Returns whether an acknowledgement is due. An expired delay doubles the next one.
     pub(crate) fn due(&mut self, now: Time, rto: Duration) -> bool {
         let delayed = self.timer.is_some_and(|timer| timer.at <= now);
         if delayed {
@@ -190,7 +190,7 @@ impl AckPolicy {
         delayed || self.compression_timer.is_some_and(|timer| timer <= now)
     }
 
-    /// Returns the time at which to ask again.
+    /// Returns the time of the next check.
     pub(crate) fn deadline(&self) -> Option<Time> {
         match (self.timer.map(|timer| timer.at), self.compression_timer) {
             (Some(a), Some(b)) => Some(a.min(b)),

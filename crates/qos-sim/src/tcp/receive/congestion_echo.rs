@@ -6,7 +6,7 @@ use qos_core::wire::ip::ecn;
 /// Congestion information in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// No reason for an immediate acknowledgement.
+    /// The segment requires no immediate acknowledgement.
     Nothing,
     /// A mark arrived, the first since the window was reduced; or a segment seems to be a retransmission.
     Congestion,
@@ -14,11 +14,11 @@ pub(crate) enum Heard {
     Reduced,
 }
 
-/// Returns whether congestion is echoed.
+/// State of the congestion echo.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CongestionEcho {
     echoes: bool,
-    /// An ECN-capable segment has come: one that is not is a retransmission (Linux).
+    /// Whether an ECN-capable segment has arrived: later segments that are not ECN-capable are retransmissions (Linux).
     seen: bool,
 }
 

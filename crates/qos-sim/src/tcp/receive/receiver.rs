@@ -6,10 +6,10 @@ use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Shorter segments do not make the window grow (Linux).
+/// Minimum segment size that increases the window (Linux).
 const LEAST_GROWING: u64 = 128;
 
-/// Segments of the first round trip for which the window has room (Linux TCP_INIT_CWND).
+/// Size of the initial window in segments (Linux TCP_INIT_CWND).
 const INITIAL_SEGMENTS: u64 = 10;
 
 /// Effect of a segment on the receiver.
@@ -19,7 +19,7 @@ pub(crate) enum Arrival {
     Empty,
     /// The next in order.
     InOrder {
-        /// The segment filled the last gap.
+        /// Whether the segment filled the last gap.
         filled: bool,
     },
     /// After a gap.
@@ -34,13 +34,13 @@ pub(crate) enum Arrival {
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     next: u64,
-    /// Bytes after a gap, ascending and apart from each other.
+    /// Ranges of bytes after gaps, in ascending order and not adjacent.
     gaps: VecDeque<SackBlock>,
     /// Blocks by the time of their last arrival, latest first: the order in which they are reported (RFC 2018).
     recent: [SackBlock; 4],
     recent_used: usize,
     duplicate: Option<SackBlock>,
-    /// Sequence number after the FIN, when it has come.
+    /// Sequence number after the FIN, if it has arrived.
     fin: Option<u64>,
     /// Right edge of the window that was last offered; it never moves back.
     edge: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Returns a receiver with `first` as its first byte of payload.
+    /// Creates a receiver with `first` as its first byte of payload.
     pub(crate) fn new(settings: &Settings, first: u64, agreed: &Agreed) -> Receiver {
         Receiver {
             next: first,
@@ -83,12 +83,12 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.next >= fin)
     }
 
-    /// Returns the number of bytes of payload that the application has; `first` is the number of the first.
+    /// Returns the number of payload bytes that the application has; `first` is the number of the first.
     pub(crate) fn payload_since(&self, first: u64) -> u64 {
         self.next - first - u64::from(self.finished())
     }
 
-    /// Takes a segment.
+    /// Handles a segment.
     pub(crate) fn accept(&mut self, now: Time, segment: &Segment) -> Arrival {
         let (start, end) = (segment.seq, segment.end());
         if start == end {
@@ -137,7 +137,7 @@ impl Receiver {
         Arrival::InOrder { filled: had_gaps && self.gaps.is_empty() }
     }
 
-    /// Keeps bytes after a gap; false when all of them were there.
+    /// Stores bytes after a gap. Returns false if all of them were present.
     fn keep(&mut self, start: u64, end: u64) -> bool {
         // Blocks that end before this one begins stay unchanged.
         let first = self.gaps.partition_point(|block| block.end < start);
@@ -198,7 +198,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the SACK option of the next acknowledgement. A duplicate is reported once.
+    /// Returns the SACK option of the next acknowledgement, which reports each duplicate once.
     pub(crate) fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if let Some(duplicate) = self.duplicate.take() {
@@ -212,7 +212,7 @@ impl Receiver {
         blocks
     }
 
-    /// Returns the window to offer now, from the next byte.
+    /// Returns the window to offer now, from the next expected byte.
     pub(crate) fn offer_window(&mut self) -> u64 {
         self.edge = self.edge.max(self.next + self.window.bytes());
         self.edge - self.next
@@ -223,17 +223,17 @@ impl Receiver {
         std::mem::take(&mut self.window.grew)
     }
 
-    /// Returns the smoothed round trip as the receiver sees it, for how long SACKs may wait.
+    /// Returns the receiver's smoothed round trip, which limits the delay of SACKs.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         self.window.round_trip
     }
 }
 
-/// The window: it begins small and grows with what arrives, at most to twice what comes in a round trip and to the
+/// The window: it begins small and grows with the arriving data, at most to twice the data of a round trip and to the
 /// buffer.
 ///
-/// The application reads everything at once. The receiver measures the round trip by the echo of a timestamp, or else
-/// by the least time in which a whole window came, as Linux.
+/// The application reads everything at once. The receiver measures the round trip by the echo of a timestamp, otherwise
+/// by the minimum time in which a whole window came, as Linux.
 #[derive(Clone, Debug)]
 struct ReceiveWindow {
     /// Window that may be offered at present (Linux rcv_ssthresh).
@@ -244,7 +244,7 @@ struct ReceiveWindow {
     grew: bool,
     buffer: u64,
     mss: u64,
-    /// Bytes that came in the best round trip so far.
+    /// Maximum number of bytes in a round trip so far.
     most_in_round: u64,
     round_start: Option<Time>,
     round_first: u64,

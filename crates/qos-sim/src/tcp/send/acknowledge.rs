@@ -85,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// Removes acknowledged segments, and measures.
+    /// Removes acknowledged segments, and measures the round trip.
     fn remove_acknowledged(&mut self, now: Time, ack: u64, prior_highest: u64, news: &mut News) {
         let mut count = 0;
         let mut lowest_original = u64::MAX;
@@ -131,8 +131,9 @@ impl Sender {
         }
     }
 
-    /// Samples the round trip (RFC 6298, RFC 7323): by the first segment acknowledged if nothing of it was sent again,
-    /// else by the first SACKed, else by the timestamp. Returns that of the last segment, for the congestion control.
+    /// Samples the round trip (RFC 6298, RFC 7323): by the first acknowledged segment that was not retransmitted,
+    /// otherwise by the first SACKed one, otherwise by the time stamp. Returns that of the last segment, for the
+    /// congestion control.
     fn measure(&mut self, now: Time, news: &News) -> Option<Duration> {
         let mut first = news.first_acked.filter(|_| !news.retransmission_acknowledged);
         let mut last = news.last_acked.filter(|_| first.is_some());

@@ -1,11 +1,11 @@
-//! Output of segments, and the information of the receiving half in each of them.
+//! Output of segments, with the information of the receiving half in each of them.
 
 use crate::tcp::segment::Segment;
 use qos_core::time::Time;
 use qos_core::wire::ip::ecn;
 
-/// Common fields of all segments that one end sends at one time: acknowledgement, window, timestamps. Without room for
-/// options, which most segments lack.
+/// Common fields of all segments that one end sends at one time: acknowledgement, window, timestamps. It has no room
+/// for options, which most segments lack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub ack: u64,
@@ -23,7 +23,7 @@ impl Header {
     }
 }
 
-/// The way out for segments at one moment.
+/// Output of segments at one time.
 pub(crate) struct Emit<'a> {
     now: Time,
     out: &'a mut Vec<Segment>,
@@ -40,7 +40,7 @@ impl Emit<'_> {
         self.now
     }
 
-    /// Returns whether a segment left with the acknowledgement.
+    /// Returns whether a segment carried the acknowledgement.
     pub fn used(&self) -> bool {
         self.used
     }

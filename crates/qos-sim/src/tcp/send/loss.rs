@@ -8,7 +8,7 @@ use crate::tcp::segment::SackBlock;
 use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 
-/// Maximum number of segments that reordering may be thought to span (sysctl tcp_max_reordering).
+/// Maximum number of segments that count as reordered (sysctl tcp_max_reordering).
 const MOST_REORDERING: u32 = 300;
 
 /// The blocks of one acknowledgement.
@@ -17,9 +17,9 @@ pub(super) type Blocks = [SackBlock; 4];
 /// The rule that finds losses.
 #[derive(Clone, Debug)]
 pub(super) enum Rule {
-    /// Without SACK: the head, by duplicate acknowledgements.
+    /// Without SACK: the first segment, by duplicate acknowledgements.
     Duplicates,
-    /// With as many SACKed segments above as the threshold.
+    /// Segments with at least `threshold` SACKed segments above them.
     SackedAbove,
     Rack(Rack),
 }
@@ -28,11 +28,11 @@ pub(super) enum Rule {
 #[derive(Clone, Debug)]
 pub(super) struct LossDetection {
     pub(super) rule: Rule,
-    /// Duplicate threshold, and to begin with.
+    /// Present and initial duplicate threshold.
     threshold: u32,
     least_threshold: u32,
     reordering_seen: bool,
-    /// Segments of which duplicates were reported.
+    /// Number of segments with reported duplicates.
     duplicates: u64,
     /// SACK blocks of the last acknowledgement.
     reported: Blocks,
@@ -90,7 +90,7 @@ impl LossDetection {
         }
     }
 
-    /// Returns whether enough segments were reported as received to prove a loss, if they are counted.
+    /// Returns whether enough segments were reported as received to prove a loss, if the rule counts them.
     pub fn counts_as_loss(&self, board: &Scoreboard) -> bool {
         !matches!(self.rule, Rule::Rack(_)) && board.sacked() + 1 > self.threshold
     }

@@ -1,5 +1,4 @@
-//! Sending half: its state, in parts that each have their own. Its actions are in `acknowledge`, `sack`, `recovery` and
-//! `transmit`.
+//! Sending half: its state, composed of parts. Its actions are in `acknowledge`, `sack`, `recovery` and `transmit`.
 
 mod acknowledge;
 mod emit;
@@ -68,14 +67,13 @@ pub(crate) struct Sender {
     timers: Timers,
     usage: Usage,
     small_queue: Option<SmallQueue>,
-    /// The window was reduced, and the other end must be notified (RFC 3168).
+    /// Whether the other end must be notified of a reduced window (RFC 3168).
     reduction_unsignalled: bool,
     counts: Counts,
 }
 
 impl Sender {
-    /// Returns a sender of a stream of which nothing has been sent, after a handshake that measured the round trip
-    /// `rtt`.
+    /// Returns a sender of an unsent stream, after a handshake that measured the round trip `rtt`.
     pub fn new(settings: &Settings, agreed: Agreed, now: Time, stream: Outgoing, rtt: Option<Duration>) -> Sender {
         let first = stream.next();
         Sender {
@@ -97,7 +95,7 @@ impl Sender {
         }
     }
 
-    /// Returns the stream that is sent.
+    /// Returns the outgoing stream.
     pub fn stream(&self) -> &Outgoing {
         &self.stream
     }
@@ -107,12 +105,12 @@ impl Sender {
         &mut self.stream
     }
 
-    /// Returns the window.
+    /// Returns the congestion control.
     pub fn congestion(&self) -> &Congestion {
         &self.congestion
     }
 
-    /// Returns the round trips.
+    /// Returns the estimator of round trips.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }

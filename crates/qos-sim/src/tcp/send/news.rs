@@ -6,29 +6,30 @@ use qos_core::time::Time;
 /// Information in one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
-    /// The first unacknowledged byte moved.
+    /// Whether the first unacknowledged byte moved.
     pub advanced: bool,
-    /// Data was acknowledged or SACKed for the first time, or the window opened, or it came with data: not a duplicate.
+    /// Whether it is not a duplicate: data was acknowledged or SACKed for the first time, the window opened, or it
+    /// carries data.
     pub not_duplicate: bool,
     /// Segments were SACKed.
     pub sacked: bool,
     /// Data was acknowledged.
     pub acknowledged: bool,
-    /// ... some of it had been sent again.
+    /// Whether some of the acknowledged data had been retransmitted.
     pub retransmission_acknowledged: bool,
-    /// Data from before the phase began was delivered without having been sent again.
+    /// Whether data from before the phase was delivered without retransmission.
     pub original_delivered: bool,
-    /// A duplicate of a retransmission was reported (RFC 2883).
+    /// Whether a duplicate of a retransmission was reported (RFC 2883).
     pub duplicate: bool,
-    /// ... that of the tail loss probe.
+    /// Whether a duplicate of the tail loss probe was reported.
     pub probe_duplicate: bool,
     /// The retransmission timer restarts.
     pub restart_timer: bool,
-    /// Congestion was echoed (RFC 3168).
+    /// Whether congestion was echoed (RFC 3168).
     pub congestion: bool,
     /// A retransmission was lost.
     pub retransmission_lost: bool,
-    /// Lowest byte that was SACKed after a later one, without having been sent again.
+    /// Lowest byte that was SACKed after a later one, without retransmission.
     pub reordered: u64,
     /// The timestamp echoed.
     pub echo: Option<Time>,
@@ -80,6 +81,6 @@ impl News {
 pub(super) enum Resend {
     Nothing,
     Lost,
-    /// New data, to judge a timeout; the number of lost segments if there is none.
+    /// New data, to judge a timeout; lost segments, this many, if there is none.
     New,
 }

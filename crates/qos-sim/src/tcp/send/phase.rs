@@ -1,6 +1,6 @@
-//! The sender's view of the network, and its start.
+//! The phases of the sender.
 
-/// The names are RFC 5681's.
+/// Phase of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     /// Normal operation.
@@ -13,7 +13,7 @@ pub(super) enum Phase {
     Recovery,
     /// Recovery after a retransmission timeout.
     Loss {
-        /// RFC 5682 is judging whether it was spurious.
+        /// Whether RFC 5682 is judging if it was spurious.
         judging: bool,
     },
 }
@@ -22,7 +22,7 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Episode {
     phase: Phase,
-    /// The next byte when it began.
+    /// The next byte at the start of the phase.
     high: u64,
 }
 
@@ -55,7 +55,7 @@ impl Episode {
         matches!(self.phase, Phase::Loss { .. })
     }
 
-    /// Goes on under another phase, with the same end.
+    /// Changes to another phase with the same end.
     pub fn change_phase(&mut self, phase: Phase) {
         self.phase = phase;
     }

@@ -1,9 +1,9 @@
-//! RACK (RFC 8985): a segment is lost when one sent later was delivered and a reordering window has passed.
+//! RACK (RFC 8985): a segment is lost if a later one was delivered and a reordering window has passed.
 
 use super::scoreboard::{Scoreboard, Sent, EVER_RETRANSMITTED, LOST, RETRANSMITTED};
 use qos_core::time::{Duration, Time};
 
-/// Recoveries for which a widened reordering window is kept (RFC 8985 RACK.reo_wnd_persist).
+/// Number of recoveries for which a widened reordering window lasts (RFC 8985 RACK.reo_wnd_persist).
 const PERSIST: u32 = 16;
 /// Maximum number of steps of the reordering window (Linux: a byte).
 const MOST_STEPS: u32 = 255;
@@ -16,7 +16,7 @@ pub(crate) struct Rack {
     end: u64,
     /// Round trip of the segment.
     rtt: Duration,
-    /// A newer segment was delivered since the last search for losses.
+    /// Whether a newer segment was delivered since the last search for losses.
     advanced: bool,
     /// The reordering window in quarters of the least round trip.
     steps: u32,
@@ -56,7 +56,8 @@ impl Rack {
 
     /// Records a delivered segment. `flags` and `at` are those before it was marked.
     ///
-    /// A retransmission that seems to be delivered sooner than any round trip took was not: the original was.
+    /// A retransmission that seems to be delivered faster than any round trip does not count: the original was
+    /// delivered.
     pub fn delivered(&mut self, now: Time, segment: &Sent, least_rtt: Option<Duration>) {
         let rtt = now.since(segment.at);
         if segment.is(EVER_RETRANSMITTED) && least_rtt.is_none_or(|least| rtt < least) {
@@ -93,7 +94,7 @@ impl Rack {
         Duration(quarters.min(reordering.smoothed_rtt.map_or(0, |smoothed| smoothed.0)))
     }
 
-    /// Returns the remaining time until a segment counts as lost; zero if it does.
+    /// Returns the remaining time until a segment counts as lost; zero if it is lost.
     pub fn remaining(&self, now: Time, segment: &Sent, reordering: &Reordering) -> Duration {
         let allowed = self.rtt + self.reordering_window(reordering);
         Duration(allowed.0.saturating_sub(now.since(segment.at).0))

@@ -1,4 +1,4 @@
-//! The phases of the sender: fast recovery, timeouts, and when they turn out to have been wrong.
+//! Fast recovery, timeouts, and the detection of spurious ones.
 
 use super::loss::Rule;
 use super::news::{News, Resend};
@@ -134,7 +134,7 @@ impl Sender {
         self.reduction_unsignalled = true;
     }
 
-    /// Marks the segments that the present rule considers lost at once.
+    /// Marks the segments that are lost according to the present rule.
     fn identify_losses(&mut self, now: Time, news: &mut News) {
         match self.loss.rule {
             Rule::Duplicates => self.mark_lost_by_duplicates(news.advanced),
@@ -162,7 +162,7 @@ impl Sender {
         self.loss.reordering(&self.board, self.episode.is_repairing(), &self.rtt)
     }
 
-    /// Marks by RACK; true when its timer was set.
+    /// Marks lost segments by RACK. Returns whether its timer was set.
     fn detect_by_rack(&mut self, now: Time) -> bool {
         let reordering = self.reordering();
         let Rule::Rack(rack) = &mut self.loss.rule else { return false };

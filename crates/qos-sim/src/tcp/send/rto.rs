@@ -1,4 +1,4 @@
-//! Round trips: smoothed, their variance, and the retransmission timeout (RFC 6298 with Linux's bounds).
+//! Smoothed round trips, their variance, and the retransmission timeout (RFC 6298 with Linux's bounds).
 
 use crate::tcp::settings::Settings;
 use crate::tcp::ticks::Ticks;
@@ -10,7 +10,7 @@ pub(crate) const INITIAL_RTO: Duration = Duration(1_000_000_000);
 const FALLBACK_RTO: Duration = Duration(3_000_000_000);
 /// Longest timeout (Linux TCP_RTO_MAX).
 pub(crate) const MAX_RTO: Duration = Duration(120_000_000_000);
-/// The mean deviation with gain 1/4 stands scaled by 4, the mean with gain 1/8 by 8.
+/// Scales of the stored values: the mean deviation with gain 1/4 is scaled by 4, the mean with gain 1/8 by 8.
 const MEAN_SHIFT: u32 = 3;
 const DEVIATION_SHIFT: u32 = 2;
 
@@ -21,7 +21,7 @@ pub(crate) struct RttEstimator {
     smoothed: u64,
     /// 4 × the mean deviation.
     deviation: u64,
-    /// Largest deviation of the present round, not below the floor.
+    /// Maximum deviation of the present round, at least the floor.
     deviation_max: u64,
     /// Addition to the smoothed round trip.
     variance: u64,
@@ -32,7 +32,7 @@ pub(crate) struct RttEstimator {
     /// Timeout without back-off, in whole ticks.
     base: Duration,
     backoff: u32,
-    /// The floor is a floor of the sum (RFC 6298), not of the variance.
+    /// Whether the floor applies to the sum (RFC 6298) instead of the variance.
     floor_on_sum: bool,
     least: MinRtt,
 }
@@ -107,7 +107,7 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Takes a sample for the least round trip.
+    /// Takes a sample for the minimum round trip.
     pub fn sample_least(&mut self, now: Time, rtt: Duration) {
         self.least.sample(now, rtt);
     }
@@ -140,8 +140,8 @@ impl RttEstimator {
     }
 }
 
-/// The least round trip of the last five minutes (sysctl tcp_min_rtt_wlen 300): the least, and the least since it and
-/// since that, each at most a quarter of the window after the one before, by Kathleen Nichols' windowed minimum.
+/// The least round trip of the last five minutes (sysctl tcp_min_rtt_wlen 300): Kathleen Nichols' windowed minimum,
+/// with the minimum and two later minimums, each at most a quarter of the window after the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct MinRtt {
     /// Samples with their times, best first; `None` before the first.

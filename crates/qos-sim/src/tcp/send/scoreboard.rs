@@ -1,4 +1,4 @@
-//! Segments that were sent and not yet acknowledged, and the counts of their presumed states (RFC 6675's pipe).
+//! Unacknowledged segments, and the counts of their presumed states (RFC 6675's pipe).
 //!
 //! Segments are found by a number that grows with each; those in flight are also chained in the order of their last
 //! transmission, which is the order in which RACK judges them. Every operation costs the segments that it changes,
@@ -10,9 +10,9 @@ use std::collections::{BTreeSet, VecDeque};
 /// End of the chain: no segment.
 const NOBODY: u64 = u64::MAX;
 
-/// The segment was reported received.
+/// The segment was reported as received.
 pub(crate) const SACKED: u8 = 1;
-/// The segment is thought to be lost.
+/// The segment is considered lost.
 pub(crate) const LOST: u8 = 2;
 /// A retransmission of the segment is in flight.
 pub(crate) const RETRANSMITTED: u8 = 4;
@@ -52,25 +52,25 @@ impl Sent {
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
-    /// Number of the first of `segments`.
+    /// Number of the first segment.
     first: u64,
     oldest: u64,
     newest: u64,
-    /// Lost and not yet retransmitted.
+    /// Lost segments that are not yet retransmitted.
     waiting: BTreeSet<u64>,
     /// SACKed segments; without SACK, duplicate acknowledgements.
     sacked: u32,
     lost: u32,
     retransmitted: u32,
-    /// Segments ever marked lost.
+    /// Number of segments ever marked as lost.
     lost_total: u64,
     /// Segments ever delivered.
     delivered: u64,
-    /// The first byte of the highest SACKed segment's successor.
+    /// The byte after the highest SACKed segment.
     highest_sacked: Option<u64>,
-    /// Segments before this one were judged by the count of SACKed ones above them (RFC 6675), ...
+    /// Segments before this one were already judged by the number of SACKed segments above them (RFC 6675).
     judged: u64,
-    /// ... and so many of them are SACKed.
+    /// Number of SACKed segments among the judged ones.
     judged_sacked: u32,
 }
 
@@ -110,7 +110,7 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Returns the number of segments thought to be lost.
+    /// Returns the number of segments that are considered lost.
     pub fn lost(&self) -> u32 {
         self.lost
     }
@@ -177,7 +177,7 @@ impl Scoreboard {
         self.chain(id);
     }
 
-    /// Notes that a segment leaves again. `counted` is false for a loss probe, which leaves the pipe as it is.
+    /// Records the retransmission of a segment. `counted` is false for a loss probe, which does not change the pipe.
     pub fn resent(&mut self, now: Time, id: u64, counted: bool) {
         self.unchain(id);
         let delivered = self.delivered;
@@ -233,14 +233,14 @@ impl Scoreboard {
         (self.oldest != NOBODY).then_some(self.oldest)
     }
 
-    /// Returns the one transmitted after `id`.
+    /// Returns the segment transmitted after `id`.
     pub fn newer(&self, id: u64) -> Option<u64> {
         let newer = self.get(id).newer;
         (newer != NOBODY).then_some(newer)
     }
 
-    /// Marks a segment as received. A retransmission of a segment that is not thought lost is taken to be in flight
-    /// still.
+    /// Marks a segment as received. A retransmission of a segment that is not considered lost still counts as in
+    /// flight.
     pub fn mark_sacked(&mut self, id: u64) {
         self.unchain(id);
         self.waiting.remove(&id);
@@ -273,7 +273,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment, or its retransmission, as lost; false when there was nothing to mark.
+    /// Marks a segment, or its retransmission, as lost. Returns false if there was nothing to mark.
     pub fn mark_lost(&mut self, id: u64) -> bool {
         let segment = self.at(id);
         if segment.is(SACKED) {
@@ -294,7 +294,7 @@ impl Scoreboard {
         marked || again
     }
 
-    /// Takes back that segments are lost.
+    /// Removes the loss marks of segments.
     pub fn unmark_lost(&mut self) {
         self.lost = 0;
         self.waiting.clear();
@@ -337,7 +337,7 @@ impl Scoreboard {
         self.waiting.first().copied()
     }
 
-    /// Takes the first segment off when all of it is before `ack`; trims it when a part is.
+    /// Removes the first segment if all of it is before `ack`; trims it if a part is.
     pub fn pop_before(&mut self, ack: u64) -> Option<Sent> {
         let head = *self.segments.front()?;
         if head.end > ack {
@@ -397,8 +397,8 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether a retransmission of any segment may still be acknowledged. That of a later segment follows one
-    /// of the head.
+    /// Returns whether a retransmission of any segment may still be acknowledged. The retransmission of a later segment
+    /// follows that of the head.
     pub fn has_retransmitted(&self) -> bool {
         self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
     }

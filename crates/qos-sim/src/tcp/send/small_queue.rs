@@ -1,4 +1,4 @@
-//! TCP small queues: how much of a connection may wait in its own host's queue (Linux tcp_small_queue_check).
+//! TCP small queues: limit of a connection's data in its host's queue (Linux tcp_small_queue_check).
 
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 /// Memory that Linux counts for a queued segment in addition to its payload: its buffer's head of 1 KiB and the
 /// structure before it. It depends on kernel and configuration [uncertain].
 const OVERHEAD_BYTES: u64 = 1280;
-/// Most that may wait (sysctl tcp_limit_output_bytes of Linux 4.20 to 6.11; 4 MiB since).
+/// Maximum number of waiting bytes (sysctl tcp_limit_output_bytes of Linux 4.20 to 6.11; 4 MiB since).
 const MOST_BYTES: u64 = 1 << 20;
-/// Share of a second whose segments may wait: 1/1024 (Linux sk_pacing_shift 10).
+/// Binary logarithm of the fraction of a second for which data may wait: 1/1024 (Linux sk_pacing_shift 10).
 const SHARE_SHIFT: u32 = 10;
-/// The rate that the window stands for, in percent of it (sysctls tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+/// Pacing rate in percent of the window per round trip (sysctls tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const SLOW_START_PERCENT: u64 = 200;
 const AVOIDANCE_PERCENT: u64 = 120;
 
-/// Segments of the connection in flight, and the possible number.
+/// Number of segments in flight, and the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outstanding {
     /// Segments out.
@@ -27,7 +27,7 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    /// Returns the number of bytes a second that the window stands for (Linux sk_pacing_rate).
+    /// Returns the rate that corresponds to the window, in bytes per second (Linux sk_pacing_rate).
     fn window_rate(&self) -> u64 {
         let Some(rtt) = self.smoothed_rtt else { return u64::MAX };
         let percent = if self.cwnd < self.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
@@ -42,9 +42,9 @@ impl Outstanding {
 pub(super) struct SmallQueue {
     /// Departure time of each.
     leaving: VecDeque<Time>,
-    /// Segments that were passed on, but whose departure the caller has not reported yet.
+    /// Number of segments with a departure that the caller has not reported yet.
     untold: usize,
-    /// Sending stopped until one has left.
+    /// Whether sending has stopped until a segment leaves.
     stopped: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Outgoing stream of bytes: acknowledged, sent and offered data, and the data that may be sent next.
 
-/// Maximum number of bytes that the application can offer: as good as without end, and sums with it still fit.
+/// Maximum number of offered bytes: practically endless, and sums still fit.
 const ENDLESS: u64 = u64::MAX / 2;
 
 /// State of the end of the stream.
@@ -13,14 +13,14 @@ enum Fin {
     Sent,
 }
 
-/// A segment's worth of the stream.
+/// Part of the stream for one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub len: u32,
     pub fin: bool,
-    /// No more data is offered after the FIN.
+    /// Whether this is the end of the offered data.
     pub last: bool,
-    /// A partial segment was sent, for Minshall's rule.
+    /// Whether the segment is partial, for Minshall's rule.
     short: bool,
 }
 
@@ -38,22 +38,22 @@ pub(crate) struct Outgoing {
     fin: Fin,
     /// End of the last segment sent that was not full (Minshall's variant of Nagle's rule).
     short_end: u64,
-    /// Bytes sent and not acknowledged that are held at most.
+    /// Maximum number of sent and unacknowledged bytes.
     buffer: u64,
 }
 
 impl Outgoing {
-    /// Returns a stream with `first` as its first byte, towards a closed window.
+    /// Returns a stream with `first` as its first byte and a closed window.
     pub fn new(first: u64, buffer: u64) -> Outgoing {
         Outgoing { una: first, next: first, offered: first, edge: first, fin: Fin::Unwanted, short_end: first, buffer }
     }
 
-    /// Returns the same stream, of which nothing has been sent, towards a window that ends before `edge`.
+    /// Returns this unsent stream with a window that ends before `edge`.
     pub fn open(self, edge: u64) -> Outgoing {
         Outgoing { edge, ..self }
     }
 
-    /// Returns the first byte not acknowledged.
+    /// Returns the first unacknowledged byte.
     pub fn una(&self) -> u64 {
         self.una
     }
@@ -69,7 +69,7 @@ impl Outgoing {
         self.offered = self.offered.saturating_add(bytes).min(ENDLESS);
     }
 
-    /// Withdraws offered data that was not sent yet.
+    /// Withdraws offered data that has not been sent yet.
     pub fn drop_unsent(&mut self) {
         self.offered = self.next.min(self.offered);
     }
@@ -79,17 +79,17 @@ impl Outgoing {
         self.fin = Fin::Waiting;
     }
 
-    /// Returns whether the application has closed it.
+    /// Returns whether the application has closed the stream.
     pub fn closing(&self) -> bool {
         self.fin != Fin::Unwanted
     }
 
-    /// Returns whether the other end has all of it, including the FIN.
+    /// Returns whether the other end has acknowledged everything, including the FIN.
     pub fn finished(&self) -> bool {
         self.fin == Fin::Sent && self.una == self.end()
     }
 
-    /// Returns the sequence number after everything offered, the FIN too.
+    /// Returns the sequence number after all offered data and the FIN.
     pub(super) fn end(&self) -> u64 {
         self.offered + u64::from(self.closing())
     }
@@ -99,7 +99,7 @@ impl Outgoing {
         self.next < self.end()
     }
 
-    /// Returns the number of bytes that the other end's window leaves room for.
+    /// Returns the remaining bytes of the other end's window.
     pub(super) fn room(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
@@ -114,12 +114,13 @@ impl Outgoing {
         self.room() >= (self.end() - self.next).min(u64::from(mss))
     }
 
-    /// Returns whether a sent segment is beyond the window, which may have shrunk. The first one is sent anyway.
+    /// Returns whether a sent segment is beyond the window, which may have shrunk. The first segment is sent anyway.
     pub(super) fn is_outside(&self, seq: u64, end: u64) -> bool {
         end > self.edge && seq != self.una
     }
 
-    /// Returns the next segment, if window, send buffer and Nagle's rule allow it; the rule is not for a `probe`.
+    /// Returns the next segment, if window, send buffer and Nagle's rule allow it; the rule does not apply to a
+    /// `probe`.
     pub(super) fn piece(&self, mss: u32, probe: bool) -> Option<Piece> {
         let left = self.offered - self.next;
         let len = left.min(u64::from(mss));
@@ -142,7 +143,7 @@ impl Outgoing {
         Piece { len, fin: false, last: true, short: false }
     }
 
-    /// Notes that a piece is sent; returns its start and end.
+    /// Records the transmission of a piece; returns its start and end.
     pub(super) fn sends(&mut self, piece: &Piece) -> (u64, u64) {
         let start = self.next;
         self.next += u64::from(piece.len) + u64::from(piece.fin);
@@ -155,12 +156,12 @@ impl Outgoing {
         (start, self.next)
     }
 
-    /// Returns whether a window of `window` bytes after `ack` reaches further than the last.
+    /// Returns whether a window of `window` bytes after `ack` ends after the present one.
     pub(super) fn is_widened_by(&self, ack: u64, window: u64) -> bool {
         ack + window > self.edge
     }
 
-    /// Takes an acknowledgement that is not old. A window may shrink with one that moves on only.
+    /// Applies an acknowledgement that is not old. Only one that advances may shrink the window.
     pub(super) fn acknowledge(&mut self, ack: u64, window: u64) {
         self.edge = if ack > self.una { ack + window } else { self.edge.max(ack + window) };
         self.una = ack;

@@ -1,13 +1,13 @@
-//! The tail loss probe (RFC 8985 section 7): a segment that is sent to be acknowledged when nothing else would be.
+//! The tail loss probe (RFC 8985 section 7): a segment that causes an acknowledgement if none would arrive otherwise.
 
 use super::news::News;
 
-/// The probe that is out.
+/// The outstanding probe.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// The next byte when it was sent.
+    /// The next byte at its transmission.
     high: u64,
-    /// The probe was a retransmission, not new data.
+    /// Whether the probe was a retransmission instead of new data.
     retransmission: bool,
 }
 
@@ -16,7 +16,7 @@ struct Probe {
 pub(super) enum Verdict {
     /// No loss, or not known yet.
     None,
-    /// The data that it replaced was lost.
+    /// The data replaced by the probe was lost.
     Repaired,
 }
 
@@ -49,7 +49,7 @@ impl TailProbe {
         self.probe = None;
     }
 
-    /// Returns whether a duplicate that ends at `end` is one of the probe.
+    /// Returns whether a duplicate that ends at `end` is that of the probe.
     pub fn is_duplicated_by(&self, end: u64) -> bool {
         self.probe.is_some_and(|probe| probe.high == end)
     }

@@ -1,4 +1,4 @@
-//! The one timer of the sender, which waits for one of several things (as in Linux).
+//! The single timer of the sender, with one of several purposes (as in Linux).
 
 use crate::tcp::ticks::{Alarm, Ticks};
 use qos_core::time::{Duration, Time};
@@ -16,7 +16,7 @@ pub(super) enum Timer {
     WindowProbe,
 }
 
-/// The timer, and how often it ran out.
+/// The timer, and its number of expirations.
 #[derive(Clone, Debug)]
 pub(super) struct Timers {
     ticks: Ticks,

@@ -8,7 +8,7 @@ use super::usage::Use;
 use super::{Emit, Sender};
 use qos_core::time::{Duration, Time};
 
-/// Addition of Linux to the wait for a tail loss probe and to RACK's: two ticks of 1 ms (TCP_TIMEOUT_MIN).
+/// Time that Linux adds to the timers of tail loss probe and RACK: two ticks of 1 ms (TCP_TIMEOUT_MIN).
 pub(super) const TIMER_SLACK: Duration = Duration(2_000_000);
 
 impl Sender {
@@ -108,7 +108,7 @@ impl Sender {
         self.usage.validate(now, present, &self.stream, self.rtt.timeout(), &mut self.congestion);
     }
 
-    /// Sends a segment again; `counted`: as it is thought to be lost.
+    /// Retransmits a segment; `counted`: it is considered lost.
     fn retransmit(&mut self, emit: &mut Emit<'_>, id: u64, counted: bool) {
         let now = emit.now();
         self.record_transmission(now);
@@ -123,7 +123,7 @@ impl Sender {
         emit.send(segment.seq, segment.len(), fin, segment.end == self.stream.end(), true);
     }
 
-    /// Sends lost segments again, as far as the window allows.
+    /// Retransmits lost segments, as far as the window allows.
     pub(super) fn retransmit_lost(&mut self, emit: &mut Emit<'_>) {
         let now = emit.now();
         let mut first = false;
@@ -144,8 +144,8 @@ impl Sender {
         }
     }
 
-    /// Sets the retransmission timer: from now, or from the head's transmission if a probe's or RACK's timer was set in
-    /// between.
+    /// Sets the retransmission timer: from now, or from the head's transmission if the timer was used for a probe or
+    /// RACK in between.
     pub(super) fn rearm(&mut self, now: Time) {
         let Some(head) = self.board.head() else {
             self.timers.stop();
@@ -159,14 +159,15 @@ impl Sender {
         self.timers.set(Timer::Retransmit, now, wait);
     }
 
-    /// Progress was made: the timer restarts, as a tail loss probe if one is allowed.
+    /// Restarts the timer after progress, as a tail loss probe if one is allowed.
     pub(super) fn restart_timer(&mut self, now: Time) {
         if !self.schedule_tail_probe(now, true) {
             self.rearm(now);
         }
     }
 
-    /// Waits two round trips for an acknowledgement before a probe (RFC 8985 section 7.2, with Linux's additions).
+    /// Schedules a tail loss probe after two round trips without an acknowledgement (RFC 8985 section 7.2, with Linux's
+    /// additions).
     fn schedule_tail_probe(&mut self, now: Time, progress: bool) -> bool {
         if !self.probe.allowed() || !self.is_open() {
             return false;
@@ -186,7 +187,7 @@ impl Sender {
         true
     }
 
-    /// Sends new data if there is any and the last segment again if not (RFC 8985 section 7.3).
+    /// Sends new data if there is any, otherwise the last segment again (RFC 8985 section 7.3).
     fn send_tail_probe(&mut self, emit: &mut Emit<'_>) {
         if !self.probe.is_outstanding() {
             let new = self.send(emit, true);

@@ -1,5 +1,5 @@
-//! Taking a reduction of the window back that turns out to have been wrong: by duplicates reported (RFC 2883, RFC 3708)
-//! or by a timestamp echoed (Eifel, RFC 3522).
+//! Undoing of a wrong reduction of the window, detected by reported duplicates (RFC 2883, RFC 3708) or by an echoed
+//! time stamp (Eifel, RFC 3522).
 
 use crate::tcp::congestion::Congestion;
 use qos_core::time::Time;
@@ -7,9 +7,9 @@ use qos_core::time::Time;
 /// Information about the reduction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
-    /// First unacknowledged byte when it began, while it may be undone.
+    /// First unacknowledged byte at the start of the reduction, while it may be undone.
     from: Option<u64>,
-    /// Retransmissions since then that no duplicate report has come for; `None` before the first.
+    /// Retransmissions since then without a reported duplicate; `None` before the first.
     left: Option<u32>,
     /// Time of the first retransmission of the episode.
     first_retransmission: Option<Time>,
@@ -87,7 +87,7 @@ impl Undo {
         self.from.is_some() && (self.left == Some(0) || self.was_delayed(echo))
     }
 
-    /// Takes the reduction back.
+    /// Undoes the reduction.
     pub fn apply(&mut self, congestion: &mut Congestion) {
         congestion.restore(self.prior_cwnd, self.prior_threshold);
         self.from = None;

@@ -1,11 +1,11 @@
-//! Usage of the window, and decay of an unused window (RFC 2861).
+//! Usage of the window, and decay of a window that is not fully used (RFC 2861).
 
 use super::stream::Outgoing;
 use crate::tcp::congestion::Congestion;
 use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 
-/// The use of the window at a moment.
+/// The use of the window at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     /// The window was full.
@@ -16,16 +16,16 @@ pub(super) struct Use {
     pub open: bool,
 }
 
-/// The use of the window of late.
+/// The recent use of the window.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
     last_sent: Time,
-    /// The round in which the use is looked at ends before this byte.
+    /// End of the round in which the use is observed, as the next byte.
     round_end: u64,
     /// Maximum number of segments out while the window was not full, and since when.
     most: u32,
     since: Time,
-    /// Window after an idle time, below which disuse brings none (sysctl tcp_slow_start_after_idle); `None`: it stays.
+    /// Window after an idle time, below which it does not decay (sysctl tcp_slow_start_after_idle); `None`: no decay.
     restart_window: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ impl Usage {
         self.since = now;
     }
 
-    /// Notes whether the window was in use; one unused for a timeout falls half way to the used part.
+    /// Records whether the window was in use. One not fully used for a timeout falls half way to the used part.
     pub fn validate(
         &mut self,
         now: Time,
