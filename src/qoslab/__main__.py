@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def main() -> int:
-    """Run the command line (`qoslab.cli`) and return its status; 1 is a verdict of a command and nothing else."""
+    """Run the command line (`qoslab.cli`) and return its status; 1 is only used for the verdict of a command."""
     if closed := _closed_descriptors():
         # The next file to be opened would become standard output and receive the printed text.
         for _ in closed:
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def _command_line() -> int:
-    """Run the command line; what keeps it from being loaded is reported in a line, like later errors."""
+    """Run the command line; errors while loading it are reported in one line, like later errors."""
     try:
         from qoslab.cli import main as command_line
     except (OSError, MemoryError) as error:
@@ -96,7 +96,7 @@ def _closed_descriptors() -> set[int]:
 
 
 def _flush_output(status: int) -> int:
-    """Write out what was printed, which Python would do after the status is decided; `status` where that succeeds."""
+    """Flush the output, which Python would do after the status is decided. Return `status` if that succeeds."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

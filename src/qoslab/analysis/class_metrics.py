@@ -36,7 +36,7 @@ OF_PACKETS = {
     *("class.dropped", "class.drops", "class.ecn_marks"),
     *("class.dropped.during", "class.drops.during", "class.queue_depth.during"),
 }
-"""Metrics about what happened to the packets of a class."""
+"""Metrics about the outcomes of the packets of a class."""
 _Figures = dict[str, float | Missing]
 _OfOne = Callable[[Columns, float, Line | None], _Figures]
 """Function that computes values of one class from its readings in order, the traffic time, and the line

@@ -15,7 +15,7 @@ SETTLED_WITHIN = 0.2
 """Maximum range of the bucket size over the second half of the traffic time that counts as settled."""
 
 _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_conformed_packets"]
-"""Columns of which every policer has at least one."""
+"""Columns at least one of which every policer has."""
 
 
 @register_metrics(
@@ -84,7 +84,7 @@ def policer_values(classes: Columns) -> Iterator[MetricValue]:
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
 def bucket_values(classes: Columns, traffic_s: float) -> Iterator[MetricValue]:
-    """Compute the metrics of the dynamic bucket of one cell; none if there is none, or more than one."""
+    """Compute the metrics of the dynamic bucket of one cell; empty unless there is exactly one."""
     dynamic = classes.select(classes.has("police_dynamic_bucket_bytes"))
     times = dynamic["time_s"]
     # One row per trigger: several buckets have no common value.

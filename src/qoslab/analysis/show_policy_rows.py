@@ -22,7 +22,7 @@ _OF_A_QUEUE = (
     *("traffic_shaping", "shape_type", "random_detect", "priority", "flow_based_fair_queueing"),
     *(f"bandwidth_{unit}" for unit in _BANDWIDTHS),
 )
-"""Keys of which at least one is printed for a class with a queue, and none for others."""
+"""Keys, at least one of which is printed for a class with a queue, and none for others."""
 NOT_PRINTED = "not printed"
 """`queue_discipline` of a class with a queue, since no output shows it."""
 _SHARED = "queue_stats_for_all_priority_classes"

@@ -230,7 +230,7 @@ def required_repetitions(pilot: Values, least_difference: float) -> int:
 
 
 _NUMBERS = range(2, 2**60)
-"""Candidates for the number of repetitions, of which the smallest sufficient one is searched."""
+"""Candidates for the number of repetitions; the smallest sufficient one is selected."""
 
 
 def _require_finite(values: Values) -> np.ndarray:

@@ -50,12 +50,12 @@ def common_span(flows: Columns) -> Span | None:
 
 
 def known_minimum(values: np.ndarray) -> float:
-    """Return the least value that is not nan; nan if there is none."""
+    """Return the minimum of the values that are not nan; nan if there are none."""
     return float(np.fmin.reduce(values, initial=np.nan))
 
 
 def greatest(values: np.ndarray) -> float:
-    """Return the greatest value that is not nan; nan if there is none."""
+    """Return the maximum of the values that are not nan; nan if there are none."""
     return float(np.fmax.reduce(values, initial=np.nan))
 
 

@@ -9,7 +9,7 @@ INFORMATIVE = "informative"
 NOT_MEASURED = "not measured"
 """A run with less traffic than its file requests did not reach the measurement; it fails with `--strict` only."""
 IMPOSSIBLE = "impossible"
-"""The value is beyond what is possible: an error of the analysis or of a measurement, not of a router."""
+"""The value is impossible: an error of the analysis or of a measurement, not of a router."""
 UNDECIDED = "undecided"
 """Most of its cells are not valid or lack the value: neither passed nor failed."""
 

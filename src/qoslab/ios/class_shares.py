@@ -170,7 +170,7 @@ class _ClassesByLine:
             self._names[each].append(name)
 
     def containing_classes(self, name: str) -> list[str]:
-        """Return the classes of which a class is a subset by their lines alone."""
+        """Return the classes that contain a class according to their lines alone."""
         class_map = self._device.class_maps.get(name)
         lines = () if class_map is None else class_map.criteria
         near = {other for each in lines for other in self._names.get(each, ())}

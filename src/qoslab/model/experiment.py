@@ -377,7 +377,7 @@ class Probe(Frozen):
 PROBE_FREQUENCY, PROBE_TIMEOUT = Duration(60 * SECOND_NS), Duration(5 * SECOND_NS)
 """IOS's defaults (CISCO-RTTMON-MIB)."""
 PROBE_MARGIN = Duration(500_000_000)
-"""Statistics are read so long before the traffic ends, while the load is present."""
+"""Time before the end of the traffic at which statistics are read, while the load is present."""
 
 
 class CapturePoint(Frozen):
@@ -528,12 +528,12 @@ class Experiment(Frozen):
         return Duration(max(0, self.duration.ns - probe.start_after.ns - PROBE_MARGIN.ns))
 
     def has_time_for(self, probe: Probe) -> bool:
-        """Return whether a probe runs at all, and comes to its end within the traffic."""
+        """Return whether a probe runs and ends within the traffic."""
         length = self.duration_of_probe(probe)
         return bool(length) and probe.start_after.ns + length.ns <= self.duration.ns
 
     def arm(self, name: str) -> Arm:
-        """The arm of that name; `KeyError` if there is none."""
+        """Return the arm of that name. Raise `KeyError` if there is none."""
         for arm in self.arms:
             if arm.name == name:
                 return arm
@@ -587,7 +587,7 @@ def probe_number(experiment: Experiment, probe: Probe) -> int:
 
 
 def probe_family(experiment: Experiment, probe: Probe) -> Family:
-    """A probe's version of IP: its own, else the first of 4 and 6 of which both nodes have an address; else 4."""
+    """Return a probe's IP version: its own, or the first of 4 and 6 with addresses of both nodes, or 4."""
     if probe.family is not None:
         return probe.family
     families: tuple[Family, ...] = (4, 6)
@@ -601,7 +601,7 @@ def probe_family(experiment: Experiment, probe: Probe) -> Family:
 
 
 def probe_target(experiment: Experiment, probe: Probe) -> IPv4Address | IPv6Address | None:
-    """The address that a probe is sent to; None if the node has none of its version of IP."""
+    """Return the destination address of a probe; None if the node has no address of its IP version."""
     family = probe_family(experiment, probe)
     links = experiment.topology.node_links(probe.destination)
     near = [end.family_address(family) for _, end, far in links if far.node == probe.source]

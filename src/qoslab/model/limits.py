@@ -15,7 +15,7 @@ LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 8640
 def quantities_above_limits(
     value: object, steps: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the quantities above what a lab can have, each with its path and an error message."""
+    """Yield the quantities above the limits of a lab, each with its path and an error message."""
     if isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
             yield from quantities_above_limits(getattr(value, name), (*steps, field.alias or name))

@@ -79,7 +79,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class AddedMetric(Metric):
-    """A metric of another package, with what computes it."""
+    """A metric of another package, with the function that computes it."""
 
     table: TableName
     figure: Callable[[pd.DataFrame], float | None]
@@ -362,7 +362,7 @@ class ClassSelector:
 
     @classmethod
     def parse(cls, text: str | None, interfaces: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ClassSelector:
-        """Read a selector; None is all classes. `SelectorError` for a word that is none of `interfaces`, by router."""
+        """Read a selector; None: all classes. Raise `SelectorError` for a word not in `interfaces`, by router."""
         *words, path = (text or "*").split()
         return cls(path, **_parse_place(words, interfaces, DIRECTIONS))
 

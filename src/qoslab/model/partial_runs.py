@@ -51,5 +51,5 @@ def left_out_test(
 
 
 def common_values(values: Iterable[RunValue], *runs: LeftOutTest) -> tuple[RunValue, ...]:
-    """Return the values that none of the runs left out."""
+    """Return the values that all of the runs have."""
     return tuple(each for each in values if not any(lacks(each) for lacks in runs))

@@ -18,7 +18,7 @@ AVERAGES = "averages over cells"
 
 @dataclass(frozen=True)
 class ExpectedResult:
-    """Something that is expected of some cells, and what came."""
+    """An expectation of some cells, and its result."""
 
     name: str
     text: str
@@ -33,7 +33,7 @@ class CellResult:
 
     was_run: bool
     reasons: tuple[str, ...]
-    """Reasons of an invalid cell, or of a cell that was not run; none of a valid one."""
+    """Reasons why a cell is invalid or was not run; empty for a valid cell."""
     skip_reason: str
     """Reason why the cell was not needed; empty if it was."""
     expected: tuple[ExpectedResult, ...]

@@ -29,11 +29,11 @@ from qoslab.run.runner import run_cells
 _LOG = logging.getLogger(__name__)
 
 parameters: dict[str, Any] = {"run": None}
-"""Parameters of the script, until there is a run. A section's own would come before what the setup says."""
+"""Parameters of the script, until there is a run. Those of a section would override those of the setup."""
 
 
 class _Progress(RunProgress):
-    """Says in the task's log what the run is doing."""
+    """Report the progress of the run in the task's log."""
 
     def note(self, text: str) -> None:
         _LOG.info(KNOWN.hidden(text))
@@ -79,7 +79,7 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
 
 
 class Cell(aetest.Testcase):  # type: ignore[misc]
-    """One cell: whether it is valid, and what is expected of its arm."""
+    """One cell: its validity, and the expectations of its arm."""
 
     @aetest.test  # type: ignore[untyped-decorator]
     def check_validity(self, cell: str, results: dict[str, CellResult]) -> None:

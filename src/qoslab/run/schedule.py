@@ -29,7 +29,7 @@ MAX_PASSES = 16
 CHECK_INTERVAL_S = 10.0
 """Time with traffic, since a cell was added, after which the load of the machine shows if another cell fits."""
 MAX_CONSECUTIVE_FAULTS = 6
-"""Number of consecutive attempts with a failed lab after which the run ends: so many failures are not chance."""
+"""Number of consecutive attempts with a failed lab after which the run ends: these failures are not chance."""
 POLL_S = 0.2
 """Interval of checks for an interrupt while waiting."""
 
@@ -110,7 +110,7 @@ class CellSchedule:
                 self.changed.wait(POLL_S)
 
     def _may_begin(self, worker: int) -> bool:
-        """Return whether a worker may prepare a cell: not while so many do that the traffic of others would be late."""
+        """Return whether a worker may prepare a cell: not if too many do, which would delay the traffic of others."""
         busy = self._measuring and len(self._beginning) >= self.jobs.max_preparing
         return worker < self.jobs.labs + self.jobs.spare_labs and not busy
 

@@ -19,7 +19,7 @@ SIZE_LIMIT = 2**18
 
 
 class FileRefusedError(UserError):
-    """A file that must not be read. The message has the reason, and none of the file's contents."""
+    """A file that must not be read. The message has the reason, but no contents of the file."""
 
 
 def allowed_folders(experiment_file: Path) -> tuple[Path, ...]:

@@ -101,7 +101,7 @@ class _Checker:
                 )
 
     def check_bounds(self) -> Iterator[Finding]:
-        """Check that no quantity is above what a lab can have."""
+        """Check that no quantity is above the limits of a lab."""
         for steps, seen in quantities_above_limits(self.experiment):
             yield self.document.finding(steps, seen)
 

@@ -302,7 +302,7 @@ class ClassTree:
         if self.qos.minimum_and_excess and unit in ("kbps", "percent"):
             self.notes.add_exact(origin, action, "rate of HTB; the rest is shared by quantum")
         elif self.qos.minimum_and_excess:
-            self.notes.add_exact(origin, action, "quantum of HTB, a part of the rate that minimum rates leave")
+            self.notes.add_exact(origin, action, "quantum of HTB, a share of the rate left by minimum rates")
         elif self.qos.separate_queues:
             self.notes.add_exact(
                 origin, action, f"rate and quantum of HTB: {part:.1%} of the rate that priority leaves"

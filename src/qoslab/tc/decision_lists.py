@@ -1,4 +1,4 @@
-"""Class-maps and access lists as decision lists: ordered rows, of which the first match decides.
+"""Class-maps and access lists as decision lists: ordered rows; the first matching row decides.
 
 A decision list is independent of the classifier that implements it. `any`, `all`, `not` and nested class-maps are
 combined row by row, so that deny entries of access lists keep their meaning.

@@ -47,7 +47,7 @@ _CLASS_NUMBERS = ("bytes", "packets", "drops", "overlimits", "backlog", "qlen")
 CONFIGURED_CLASS_KINDS = ("htb", "hfsc", "drr", "qfq", "ets")
 """Kinds of classes that commands create; the classes of other qdiscs are their transient flows and bands."""
 _DEFAULT = re.compile(r"qdisc \S+ 0: ")
-"""A default qdisc, which depends on the interface: that of a card has a queue for each of its own."""
+"""A default qdisc, which depends on the interface: that of a NIC has a queue for each hardware queue."""
 _FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED_CLASS_KINDS)}) )")
 _COUNTERS = """\
 tc -s -j -batch -

@@ -1,4 +1,4 @@
-"""Times of pages over TCP, of which some may be unfinished at the end of the traffic."""
+"""Times of pages over TCP, some of which may be unfinished at the end of the traffic."""
 
 from __future__ import annotations
 

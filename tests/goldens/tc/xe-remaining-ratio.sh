@@ -18,11 +18,11 @@
 #
 # Exact:
 #   line 19: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: bandwidth remaining ratio:
-#     quantum of HTB, a part of the rate that minimum rates leave
+#     quantum of HTB, a share of the rate left by minimum rates
 #   line 23: GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: bandwidth remaining ratio:
-#     quantum of HTB, a part of the rate that minimum rates leave
+#     quantum of HTB, a share of the rate left by minimum rates
 #   line 26: GigabitEthernet0/0/0 output, policy-map SITES, class class-default: bandwidth remaining
-#     ratio: quantum of HTB, a part of the rate that minimum rates leave
+#     ratio: quantum of HTB, a share of the rate left by minimum rates
 #   line 25: GigabitEthernet0/0/0 output, policy-map SITES, class class-default: queue-limit: pfifo
 #     of 83 packets
 

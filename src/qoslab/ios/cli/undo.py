@@ -40,7 +40,7 @@ class Undo:
     rewrite: bool = False
     """True if the line is removed and re-entered if a change in place does not produce the wanted line."""
     early: bool = False
-    """True if the line comes before re-entered addresses: after such an address it would be refused."""
+    """True if the line precedes re-entered addresses: after such an address it would be refused."""
     verbatim: bool = False
     """True for a text of possibly several lines; such texts are entered last."""
     late: bool = False

@@ -42,7 +42,7 @@ _WIDE_BURST = "100-512000000"
 _MIN_BURST = 1000
 # The range of percent-form bursts is that of the shaper (from memory, not confirmed by a document).
 _BURST_MS = "1-2000"
-# An excess burst of 0 is in recordings of later images, and none of earlier ones has it.
+# An excess burst of 0 is in recordings of later images, but not of earlier ones.
 _EXCESS = {"plain-rates": (_BURST, _BURST_MS), "rate-suffixes": ("0-512000000", "0-2000")}
 _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"

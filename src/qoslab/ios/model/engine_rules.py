@@ -87,7 +87,7 @@ SUMS = (
 """Sums of a policy-map, independent of its attachment."""
 
 PORT_OR_SUBINTERFACE = ("service_policy_input", "service_policy_output")
-"""Keys of policy-maps of which a port and its subinterfaces cannot both have one."""
+"""Keys of policy-maps that a port and its subinterfaces cannot both have."""
 
 QUEUEING = (
     "bandwidth",

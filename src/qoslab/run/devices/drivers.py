@@ -71,7 +71,7 @@ def hardware_with_own_names(topology: Topology, router: str, names: InterfaceNam
 
 
 class CommandLineRouter:
-    """Router with an IOS command line: the pushed lines are undone one by one, and nothing else."""
+    """Router with an IOS command line: only the pushed lines are undone, one by one."""
 
     def __init__(self, router: str, topology: Topology, names: InterfaceNames, state: RestoreState) -> None:
         self._name = router

@@ -138,6 +138,6 @@ class ExternalLab:
         used.taken = sum(host.cpu_s() - before[name] for name, host in self._hosts.items())
 
     def close(self) -> list[str]:
-        """Restore all machines and return what could not be restored; Ctrl-C waits for none of them."""
+        """Restore all machines and return the failures; Ctrl-C waits for none of them."""
         found, errors = run_parallel({name: each.close for name, each in self.machines.items()})
         return [*(each for failed in found.values() for each in failed), *(error.message for error in errors)]

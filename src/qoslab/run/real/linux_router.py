@@ -123,7 +123,7 @@ class LinuxRouter(ExternalHost):
         return self._daemon_loop.qdiscs.is_as_configured()
 
     def close(self) -> list[str]:
-        """End the server, and restore the router; return what could not be restored."""
+        """End the server, and restore the router; return the failures."""
         if self._server is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._ended.set)

@@ -1,4 +1,4 @@
-"""Parser of `show running-config`, of which Genie parses only parts."""
+"""Parser of `show running-config`, because Genie parses only parts of it."""
 
 from __future__ import annotations
 

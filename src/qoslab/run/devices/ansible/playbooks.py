@@ -53,7 +53,7 @@ ALWAYS_IMPORTED = ("qoslab.run.devices.ansible.worker_priority", "qoslab.run.dev
 """Modules that Ansible imports for any task."""
 
 PROGRAMS = "bin"
-"""Folder in the session's folder that comes first in `PATH`."""
+"""Folder in the session's folder that is first in `PATH`."""
 
 COLLECTIONS = "ansible_collections"
 IOS_MODULES = (
@@ -442,7 +442,7 @@ class AnsibleSession:
             json.dump(order, fifo)
 
     def _collect(self, intents: Sequence[Intent]) -> tuple[list[TaskResult], str]:
-        """Return the results of an order, and what Ansible printed."""
+        """Return the results of an order, and Ansible's output."""
         results: list[TaskResult] = []
         printed: list[str] = []
         deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self._answer_s / ANSWER_S, 1.0)

@@ -68,7 +68,7 @@ class RollbackMethod(ABC):
 
     @abstractmethod
     def stop(self) -> Lines:
-        """Return the lines that stop it and remove what it needed; harmless if it is over."""
+        """Return the lines that stop the timer and remove its configuration; harmless if it has expired."""
 
     @abstractmethod
     def remaining_timers(self, shown: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ class RollbackTimers:
         """Number of starts of each timer."""
 
     def arm(self, traffic: Duration) -> None:
-        """Start or restart the timers for a cell. Raise `UserError` if a router cannot do what is required."""
+        """Start or restart the timers for a cell. Raise `UserError` if a router supports no method."""
         for router, settings in self._settings.items():
             minutes = timer_minutes(settings, traffic)
             if router in self.armed:

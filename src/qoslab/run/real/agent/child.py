@@ -1,4 +1,4 @@
-"""Program that the agent starts at a given time: forked as soon as it is requested, it waits for the time by itself."""
+"""Program that the agent starts at a given time: it is forked at the request and waits for the time by itself."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def new_namespace() -> int:
 
 
 def supported_settings(sysctls: dict[str, str]) -> dict[str, str]:
-    """Return the settings that this kernel has: none of IPv6 without it."""
+    """Return the settings that this kernel has: those of IPv6 only if it supports IPv6."""
     if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
         return sysctls
     return {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}

@@ -112,7 +112,7 @@ class HostFacts:
     unfit: Mapping[str, str] = field(default_factory=dict)
     """Reasons why qoslab's programs cannot run there, by name; without usable programs."""
     differences: tuple[tuple[str, str, str], ...] = ()
-    """Differing settings of a host that stays as it is: setting, actual value, wanted value (empty without a route)."""
+    """Differing settings of a host `as it is`: setting, actual value, wanted value (empty without a route)."""
     no_capture: str = ""
     """Reason why its user may not capture; empty if allowed or not needed."""
     kernel: KernelFacts | None = None

@@ -1,4 +1,4 @@
-"""`qoslab lab check`: all preflight checks of a run, and nothing else."""
+"""`qoslab lab check`: all preflight checks of a run, without a run."""
 
 from __future__ import annotations
 
