@@ -12,7 +12,7 @@ pub const fn headers(address: IpAddr) -> u32 {
 
 /// Minimum payload: the header of the flood itself.
 pub const LEAST_PAYLOAD: u32 = Stamp::LENGTH as u32;
-/// Least IP length, of an IPv4 packet.
+/// Minimum IP length, that of an IPv4 packet.
 pub const LEAST_SIZE: u32 = 28 + LEAST_PAYLOAD;
 /// Greatest IP length.
 pub const GREATEST_SIZE: u32 = 65_535;

@@ -52,7 +52,7 @@ struct StreamReceived {
 }
 
 struct Connection {
-    /// None at its end.
+    /// The connection; none after its end.
     stream: Option<TcpStream>,
     began: u64,
     received: StreamReceived,

@@ -2,7 +2,7 @@
 //!
 //! The receiver acknowledges each complete page with one byte. The time of a page is from its start until this byte
 //! arrives, without half of the connection's minimum round-trip time: an estimate of the time until the last byte
-//! arrives that needs no common clock. It is too long by what the acknowledgement waits in queues.
+//! arrives that needs no common clock. Queueing of the acknowledgement makes it too long.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -399,7 +399,7 @@ fn info(stream: &TcpStream) -> Result<TcpInfo, Error> {
     tcp_info(stream).map_err(|error| system("cannot read the TCP values of a connection", &error))
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -139,7 +139,7 @@ impl Receiver {
         let mut buffer = vec![0u8; 65_536];
         loop {
             let now = clock::monotonic();
-            if stop.requested() || end.is_some_and(|end| now >= end) {
+            if stop.is_requested() || end.is_some_and(|end| now >= end) {
                 break;
             }
             let until = end.map_or(line_due, |end| end.min(line_due));
@@ -236,7 +236,7 @@ impl Receiver {
                 Some((source, port, payload, Stamp::read(payload).or_else(short)?))
             });
             let found = found.filter(|(_, _, _, stamp)| self.id.is_none_or(|id| id == stamp.flood));
-            tally.arrived(from.ip(), found, stamped, clock::monotonic());
+            tally.record_arrival(from.ip(), found, stamped, clock::monotonic());
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Receiver {
 
 impl Tally {
     /// Records a datagram: source port, destination port, payload and stamp, by wall clock and monotonic clock.
-    fn arrived(&mut self, address: IpAddr, datagram: Option<(u16, u16, &[u8], Stamp)>, stamped: u64, now: u64) {
+    fn record_arrival(&mut self, address: IpAddr, datagram: Option<(u16, u16, &[u8], Stamp)>, stamped: u64, now: u64) {
         let Some((source_port, port, payload, stamp)) = datagram else {
             self.foreign += 1;
             return;
@@ -253,7 +253,7 @@ impl Tally {
         self.ports.insert(port);
         let counts = self.sources.entry(Source { address, source_port, flood: stamp.flood }).or_default();
         let before = counts.sequence.received;
-        counts.sequence.arrived(stamp.sequence);
+        counts.sequence.record_arrival(stamp.sequence);
         if counts.sequence.received == before {
             return; // repeated
         }
@@ -261,7 +261,7 @@ impl Tally {
             counts.first_ns = now;
         }
         counts.last_ns = now;
-        counts.jitter.arrived(stamp.sent_ns, stamped);
+        counts.jitter.record_arrival(stamp.sent_ns, stamped);
         counts.payload_bytes += payload.len() as u64;
         counts.interval_packets += 1;
         counts.interval_bytes += payload.len() as u64;

@@ -57,7 +57,7 @@ pub struct Flood {
     pub frames: Vec<u32>,
     /// Overdue batches that may leave late.
     pub catch_up: u32,
-    /// Nanoseconds before a deadline of busy waiting.
+    /// Nanoseconds of busy waiting before a deadline.
     pub spin_ns: u64,
 }
 
@@ -215,7 +215,7 @@ impl Flood {
         let mut look = start;
         // With frames: the next frame, and datagrams of skipped ones.
         let (mut next, mut skipped) = (0, 0);
-        while !stop.requested() {
+        while !stop.is_requested() {
             let now = clock::monotonic();
             if now >= look {
                 // A flood that never waits sees no signal otherwise.

@@ -27,7 +27,7 @@ pub const GAPS_KEPT: usize = 65_536;
 
 impl Sequence {
     /// Records the arrival of a number below `u64::MAX`.
-    pub fn arrived(&mut self, number: u64) {
+    pub fn record_arrival(&mut self, number: u64) {
         if number >= self.next {
             if number > self.next {
                 self.missing += number - self.next;
@@ -81,7 +81,7 @@ pub struct Jitter {
 
 impl Jitter {
     /// Records an arrival by the sender's stamp and the receiver's clock.
-    pub fn arrived(&mut self, sent_ns: u64, received_ns: u64) {
+    pub fn record_arrival(&mut self, sent_ns: u64, received_ns: u64) {
         let transit = i128::from(received_ns) - i128::from(sent_ns);
         if let Some(before) = self.transit.replace(transit) {
             self.estimate += ((transit - before).abs() as f64 - self.estimate) / 16.0;
@@ -105,7 +105,7 @@ mod tests {
     fn arrivals_are_classified_as_new_reordered_or_repeated() {
         let mut sequence = Sequence::default();
         for number in [0, 1, 4, 3, 3, 5, 0] {
-            sequence.arrived(number);
+            sequence.record_arrival(number);
         }
         assert_eq!((sequence.received, sequence.missing(), sequence.reordered, sequence.repeated), (5, 1, 1, 2));
     }
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn gap_of_any_size_is_stored_once() {
         let mut sequence = Sequence::default();
-        sequence.arrived(u64::MAX - 1);
+        sequence.record_arrival(u64::MAX - 1);
         assert_eq!((sequence.missing(), sequence.gaps.len()), (u64::MAX - 1, 1));
-        sequence.arrived(7);
-        sequence.arrived(7);
+        sequence.record_arrival(7);
+        sequence.record_arrival(7);
         assert_eq!((sequence.missing(), sequence.reordered, sequence.repeated), (u64::MAX - 2, 1, 1));
     }
 
@@ -124,12 +124,12 @@ mod tests {
     fn stored_gaps_take_bounded_memory() {
         let mut sequence = Sequence::default();
         for number in 0..=GAPS_KEPT as u64 {
-            sequence.arrived(2 * number + 1);
+            sequence.record_arrival(2 * number + 1);
         }
         assert_eq!((sequence.missing(), sequence.gaps.len()), (GAPS_KEPT as u64 + 1, GAPS_KEPT));
         // The lowest gap counts as lost for good: its datagrams now count as repeated.
-        sequence.arrived(0);
-        sequence.arrived(2);
+        sequence.record_arrival(0);
+        sequence.record_arrival(2);
         assert_eq!((sequence.repeated, sequence.reordered, sequence.missing()), (1, 1, GAPS_KEPT as u64));
     }
 
@@ -140,7 +140,7 @@ mod tests {
             let mut seen = BTreeSet::new();
             let (mut repeated, mut reordered, mut greatest) = (0, 0, None);
             for &number in &numbers {
-                sequence.arrived(number);
+                sequence.record_arrival(number);
                 if !seen.insert(number) {
                     repeated += 1;
                 } else if greatest.is_some_and(|g| number < g) {
@@ -159,7 +159,7 @@ mod tests {
             let mut jitter = Jitter::default();
             for number in 0..20 {
                 let sent = u64::from(start) + number * gap;
-                jitter.arrived(sent, sent + u64::from(transit));
+                jitter.record_arrival(sent, sent + u64::from(transit));
             }
             prop_assert_eq!(jitter.nanoseconds(), 0.0);
         }

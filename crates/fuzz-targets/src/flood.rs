@@ -23,9 +23,9 @@ pub fn run(bytes: &[u8]) {
         let mut again = [0; Stamp::LENGTH];
         stamp.write(&mut again);
         assert_eq!(again, payload);
-        jitter.arrived(stamp.sent_ns, place as u64);
+        jitter.record_arrival(stamp.sent_ns, place as u64);
         assert!(jitter.nanoseconds() >= 0.0);
-        sequence.arrived(stamp.sequence);
+        sequence.record_arrival(stamp.sequence);
         arrivals += 1;
         assert_eq!(sequence.received + sequence.repeated, arrivals);
         seen.insert(stamp.sequence);

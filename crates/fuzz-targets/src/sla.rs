@@ -52,10 +52,10 @@ pub fn run(bytes: &[u8]) {
         match input.byte() % 6 {
             0 => both.pass(Nanos::from(input.word()) * MILLI),
             1 => both.poll(input.byte()),
-            2 => both.answered(input.byte(), input.word()),
+            2 => both.deliver_answer(input.byte(), input.word()),
             3 => both.anything(&mut input),
-            4 => both.asked(&mut input),
-            _ => both.probed(&mut input),
+            4 => both.deliver_control(&mut input),
+            _ => both.deliver_probe(&mut input),
         }
         both.hold();
     }
@@ -75,8 +75,8 @@ impl Both {
             self.prober.poll(self.now, &mut sends);
             for send in &sends {
                 match send.sequence {
-                    _ if refused % 8 == 1 => self.prober.not_sent(send),
-                    Some(sequence) => self.prober.sent(send.operation, sequence, self.now),
+                    _ if refused % 8 == 1 => self.prober.record_unsent(send),
+                    Some(sequence) => self.prober.record_sent(send.operation, sequence, self.now),
                     None => {}
                 }
             }
@@ -89,7 +89,7 @@ impl Both {
     }
 
     /// Delivers the answer of another machine to a sent packet, correct or with one wrong byte.
-    fn answered(&mut self, which: u8, wrong: u16) {
+    fn deliver_answer(&mut self, which: u8, wrong: u16) {
         let Some(send) = self.sends.get(usize::from(which) % self.sends.len().max(1)) else { return };
         let mut bytes = send.bytes.clone();
         match (send.channel, send.sequence) {
@@ -107,7 +107,7 @@ impl Both {
             *byte ^= 0x55;
         }
         let (channel, target) = (send.channel, send.target);
-        self.prober.received(channel, target, &bytes, self.now);
+        self.prober.record_packet(channel, target, &bytes, self.now);
     }
 
     fn anything(&mut self, input: &mut Input<'_>) {
@@ -118,11 +118,11 @@ impl Both {
         let from = if input.byte() % 4 == 0 { TARGET_V6 } else { TARGET };
         let port = [0, 7, 5000, CONTROL_PORT][usize::from(input.byte() % 4)];
         let length = usize::from(input.byte());
-        self.prober.received(channel, (from, port), input.bytes(length), self.now);
+        self.prober.record_packet(channel, (from, port), input.bytes(length), self.now);
     }
 
     /// Gives the responder a control message, well-formed or not.
-    fn asked(&mut self, input: &mut Input<'_>) {
+    fn deliver_control(&mut self, input: &mut Input<'_>) {
         let from = (TARGET, input.word());
         let before = self.responder.counts;
         let bytes = if input.byte() % 2 == 0 {
@@ -148,7 +148,7 @@ impl Both {
     }
 
     /// Sends a packet to a port of the responder, and checks that the answer would not be answered again.
-    fn probed(&mut self, input: &mut Input<'_>) {
+    fn deliver_probe(&mut self, input: &mut Input<'_>) {
         let port = if input.byte() % 2 == 0 { PERMANENT } else { input.word() };
         let from = (TARGET, input.word());
         let length = usize::from(input.byte());

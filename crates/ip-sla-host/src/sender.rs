@@ -59,12 +59,12 @@ impl Sender {
             match self.send(&send) {
                 Ok(()) => {
                     if let Some(sequence) = send.sequence {
-                        self.prober.sent(send.operation, sequence, at);
+                        self.prober.record_sent(send.operation, sequence, at);
                     }
                 }
                 Err(error) => {
                     self.errors.insert(send.operation, format!("cannot send to {}: {error}", send.target.0));
-                    self.prober.not_sent(&send);
+                    self.prober.record_unsent(&send);
                 }
             }
         }
@@ -107,15 +107,15 @@ impl Sender {
     fn receive(&mut self) {
         for (operation, outlet) in &mut self.outlets {
             // Departures first: an answer is never earlier than the stamp of its packet.
-            while let Some((at, number)) = outlet.socket.left() {
+            while let Some((at, number)) = outlet.socket.next_departure() {
                 if let Some(place) = outlet.watched.iter().position(|(each, _)| *each == number) {
                     let (_, sequence) = outlet.watched.remove(place).expect("it was just found");
-                    self.prober.sent(*operation, sequence, at);
+                    self.prober.record_sent(*operation, sequence, at);
                 }
             }
             let channel = outlet.socket.udp_port().map_or(Channel::Icmp, |_| Channel::Udp(*operation));
             while let Some(received) = outlet.socket.receive() {
-                self.prober.received(channel, received.from, &received.bytes, received.stamp);
+                self.prober.record_packet(channel, received.from, &received.bytes, received.stamp);
             }
         }
     }

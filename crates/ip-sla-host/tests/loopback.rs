@@ -141,13 +141,13 @@ fn the_kernel_stamps_departing_packets() {
             socket.send(b"x", target).unwrap();
         }
         let after = now();
-        let left: Vec<_> = std::iter::from_fn(|| socket.left()).collect();
+        let left: Vec<_> = std::iter::from_fn(|| socket.next_departure()).collect();
         assert_eq!(left.iter().map(|(_, number)| *number).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(left.iter().all(|(at, _)| (before..=after).contains(at)), "{before} {left:?} {after}");
         // The kernel restarts its count.
         socket.stamp_departures().unwrap();
         socket.send(b"x", target).unwrap();
-        assert_eq!(socket.left().map(|(_, number)| number), Some(0));
+        assert_eq!(socket.next_departure().map(|(_, number)| number), Some(0));
     }
 }
 

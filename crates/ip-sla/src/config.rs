@@ -72,7 +72,7 @@ pub struct OperationConfig {
     pub kind: Kind,
     /// Destination, over IPv4 or IPv6.
     pub target: IpAddr,
-    /// UDP: to which port.
+    /// UDP: destination port.
     pub target_port: Option<u16>,
     /// Source address, one of the router's, of the target's family; chosen by the router if null.
     pub source: Option<IpAddr>,

@@ -251,21 +251,21 @@ impl Operation {
     }
 
     /// Records that the packet left at `at`.
-    pub fn sent(&mut self, sequence: u16, at: Nanos) {
+    pub fn record_sent(&mut self, sequence: u16, at: Nanos) {
         if let Some(packet) = self.burst.as_mut().and_then(|b| b.index(sequence).map(|i| &mut b.packets[i])) {
             packet.sent = at;
         }
     }
 
     /// Records that the packet could not be sent.
-    pub fn skipped(&mut self, sequence: u16) {
+    pub fn record_skipped(&mut self, sequence: u16) {
         if let Some(packet) = self.burst.as_mut().and_then(|b| b.index(sequence).map(|i| &mut b.packets[i])) {
             packet.skipped = true;
         }
     }
 
     /// Records that the responder cannot be reached, or does not listen on its control port.
-    pub fn refused(&mut self) {
+    pub fn record_refused(&mut self) {
         if let Some(burst) = &mut self.burst {
             burst.refused = true;
         }
@@ -282,7 +282,7 @@ impl Operation {
     }
 
     /// Records a reply that arrived at `at`.
-    pub fn received(&mut self, reply: Reply, at: Nanos) {
+    pub fn record_reply(&mut self, reply: Reply, at: Nanos) {
         let timeout = self.timeout();
         let late = reply.sequence % 50 == 0 && mistaken!(RoundTripLater);
         let at = if late { at + 20 * MILLI } else { at };
@@ -386,7 +386,7 @@ impl Operation {
             }
         }
         let hour = self.hours.back_mut().expect("one was just pushed");
-        hour.ended(code);
+        hour.count_run(code);
         hour.statistics.merge(statistics);
     }
 

@@ -172,7 +172,7 @@ pub fn udp_jitter_numbers(bytes: &[u8]) -> Option<(u16, u16)> {
 }
 
 /// Returns whether a responder has filled in its part of a UDP jitter packet, which has its header.
-pub fn udp_jitter_answered(bytes: &[u8]) -> bool {
+pub fn is_udp_jitter_answer(bytes: &[u8]) -> bool {
     be16(bytes, 14) != 0
 }
 

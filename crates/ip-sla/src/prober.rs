@@ -140,22 +140,22 @@ impl Prober {
     }
 
     /// Records that the packet left at `at`, which is later than the send call and closer to the line.
-    pub fn sent(&mut self, operation: u32, sequence: u16, at: Nanos) {
+    pub fn record_sent(&mut self, operation: u32, sequence: u16, at: Nanos) {
         if let Some(operation) = self.operations.get_mut(&operation) {
-            operation.sent(sequence, at);
+            operation.record_sent(sequence, at);
         }
     }
 
     /// Records that an ICMP request with this identifier left at `at`.
-    pub fn sent_icmp(&mut self, identifier: u16, sequence: u16, at: Nanos) {
+    pub fn record_sent_icmp(&mut self, identifier: u16, sequence: u16, at: Nanos) {
         let found = self.operations.values_mut().find(|o| o.identifier == identifier && !o.config.kind.is_udp());
         if let Some(operation) = found {
-            operation.sent(sequence, at);
+            operation.record_sent(sequence, at);
         }
     }
 
     /// Records that a UDP packet of an operation left at `at`.
-    pub fn sent_udp(&mut self, operation: u32, payload: &[u8], at: Nanos) {
+    pub fn record_sent_udp(&mut self, operation: u32, payload: &[u8], at: Nanos) {
         let Some(operation) = self.operations.get_mut(&operation) else { return };
         let reply = match operation.config.kind {
             Kind::UdpEcho => packet::udp_echo_reply(payload),
@@ -163,29 +163,29 @@ impl Prober {
             _ => None,
         };
         if let Some(reply) = reply {
-            operation.sent(reply.sequence, at);
+            operation.record_sent(reply.sequence, at);
         }
     }
 
     /// Skips a packet that could not be sent; without its control message there is no connection.
-    pub fn not_sent(&mut self, send: &Send) {
+    pub fn record_unsent(&mut self, send: &Send) {
         if let Some(operation) = self.operations.get_mut(&send.operation) {
             match send.sequence {
-                Some(sequence) => operation.skipped(sequence),
-                None => operation.refused(),
+                Some(sequence) => operation.record_skipped(sequence),
+                None => operation.record_refused(),
             }
         }
     }
 
     /// Handles a port-unreachable message: the control port has no listener.
-    pub fn refused(&mut self, operation: u32) {
+    pub fn record_refused(&mut self, operation: u32) {
         if let Some(operation) = self.operations.get_mut(&operation) {
-            operation.refused();
+            operation.record_refused();
         }
     }
 
     /// Handles an ICMP message or UDP payload that arrived from `from` at `at`. Unrelated packets are ignored.
-    pub fn received(&mut self, channel: Channel, from: (IpAddr, u16), bytes: &[u8], at: Nanos) {
+    pub fn record_packet(&mut self, channel: Channel, from: (IpAddr, u16), bytes: &[u8], at: Nanos) {
         match channel {
             Channel::Icmp => {
                 let found = if from.0.is_ipv6() { packet::icmpv6_reply(bytes) } else { packet::icmp_reply(bytes) };
@@ -196,7 +196,7 @@ impl Prober {
                     .values_mut()
                     .find(|o| o.identifier == identifier && o.config.kind == wanted && o.config.target == from.0);
                 if let Some(operation) = found {
-                    operation.received(reply, at);
+                    operation.record_reply(reply, at);
                 }
             }
             Channel::Udp(number) => {
@@ -214,7 +214,7 @@ impl Prober {
                         _ => packet::udp_jitter_reply(bytes),
                     };
                     if let Some(reply) = reply {
-                        operation.received(reply, at);
+                        operation.record_reply(reply, at);
                     }
                 }
             }

@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::packet::{self, Control};
 use crate::{Nanos, MILLI, SECOND};
 
-/// Ports that control messages may have open at a time.
+/// Maximum number of ports opened by control messages at a time.
 pub const MOST_PORTS: usize = 64;
 /// Maximum number of milliseconds that a control message may request.
 pub const LONGEST_MS: u32 = 3_600_000;
 /// Lowest port that a control message can open: those below are privileged.
 pub const LEAST_PORT: u16 = 1024;
-/// Senders that are remembered.
+/// Maximum number of senders with stored state.
 const SENDERS: usize = 1024;
 /// Within this time the same bytes from the same sender are an echo of this responder's answer, or a copy, not a packet
 /// of a new run.
@@ -199,7 +199,7 @@ impl Responder {
         }
         if open.jitter {
             // A responder has counted it: an answer.
-            let Some((burst, _)) = packet::udp_jitter_numbers(bytes).filter(|_| !packet::udp_jitter_answered(bytes))
+            let Some((burst, _)) = packet::udp_jitter_numbers(bytes).filter(|_| !packet::is_udp_jitter_answer(bytes))
             else {
                 return false;
             };

@@ -365,7 +365,7 @@ impl Hour {
     }
 
     /// Counts the result of a run.
-    pub fn ended(&mut self, code: ReturnCode) {
+    pub fn count_run(&mut self, code: ReturnCode) {
         match code {
             ReturnCode::Ok | ReturnCode::OverThreshold => self.successes += 1,
             ReturnCode::Timeout => self.timeouts += 1,

@@ -69,7 +69,7 @@ impl<W: Write> CaptureFile<W> {
 
     /// Adds a frame of `length` bytes, of which `bytes` are stored, seen at `time_ns` since 1970. The first
     /// [`write_until`](Self::write_until) with a later time writes it.
-    pub fn see(&mut self, time_ns: u64, length: u32, bytes: Vec<u8>) {
+    pub fn record(&mut self, time_ns: u64, length: u32, bytes: Vec<u8>) {
         self.number += 1;
         self.waiting.push(Reverse(Seen { time_ns, number: self.number, bytes, length }));
     }
@@ -106,7 +106,7 @@ impl<W: Write> CaptureFile<W> {
         self.writer.get_mut().flush()
     }
 
-    /// Writes the rest.
+    /// Writes the remaining frames.
     ///
     /// # Errors
     /// When it cannot be written.

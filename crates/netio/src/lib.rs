@@ -1,7 +1,7 @@
 //! System functions shared by the programs: waiting for descriptors, signals and times, clocks, sockets with kernel
 //! time stamps, capture files, and the end of a program.
 //!
-//! Files and programs are the same on every system; the rest is Linux.
+//! Files and programs are the same on every system; everything else is specific to Linux.
 
 pub mod capture_file;
 #[cfg(target_os = "linux")]

@@ -42,7 +42,7 @@ pub fn end(program: &str, result: Result<(), Failure>) -> ExitCode {
 /// Prints text to standard output at once, because the reader may be waiting for it.
 ///
 /// # Errors
-/// Standard output cannot be written to, or nobody reads it.
+/// Standard output cannot be written to, or has no reader.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| unwritten(&error))

@@ -195,8 +195,8 @@ impl Socket {
         self.socket.sendmsg(&message, 0).map(drop)
     }
 
-    /// Requests kernel stamps for packets sent from now on, taken by the driver; see [`left`](Self::left). Packets
-    /// count from zero.
+    /// Requests kernel stamps for packets sent from now on, taken by the driver; see
+    /// [`next_departure`](Self::next_departure). Packets are numbered from zero.
     ///
     /// # Errors
     /// A kernel that cannot do it.
@@ -211,7 +211,7 @@ impl Socket {
     }
 
     /// Takes the stamp of the next packet that left: wall clock in ns, and the packet's number.
-    pub fn left(&mut self) -> Option<(u64, u32)> {
+    pub fn next_departure(&mut self) -> Option<(u64, u32)> {
         loop {
             match self.message(libc::MSG_ERRQUEUE) {
                 Ok(Message { left: Some(left), .. }) => return Some(left),

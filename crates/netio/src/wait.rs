@@ -150,7 +150,7 @@ impl Stop {
     }
 
     /// Returns whether a signal has arrived, according to the last wait.
-    pub fn requested(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.requested
     }
 

@@ -27,24 +27,25 @@ use crate::wire::framing::Framing;
 ///
 /// # Order of calls
 /// [`Engine::new`] with the wiring, then [`Engine::configure`] (until then each port is up with its default queueing),
-/// then any number of [`receive`](Engine::receive) and [`transmit`](Engine::transmit), and [`poll`](Engine::poll)
-/// whenever [`next_deadline`](Engine::next_deadline) has come, and at latest after each batch of frames (drops do not
-/// make a deadline). After `receive` or `transmit` ask for the deadline again.
+/// then any number of [`receive`](Engine::receive) and [`transmit`](Engine::transmit), and [`poll`](Engine::poll) at
+/// each [`next_deadline`](Engine::next_deadline), and at the latest after each batch of frames (drops have no
+/// deadline). After `receive` or `transmit`, read the deadline again.
 ///
 /// # Time
 /// The engine works in event time.
 ///
-/// - The *arrival* of a frame is when it really came: the kernel's time stamp, for `transmit` the departure time with
-///   which the frame left the engine towards the inside. It may be earlier than the `now` of polls that came before.
-///   Within a port and a direction arrivals must not decrease; one that does is taken for as late as the one before it.
+/// - The *arrival* of a frame is the time at which it really arrived: the kernel's time stamp, for `transmit` the
+///   departure time with which the frame left the engine towards the inside. It may be earlier than the `now` of
+///   previous polls. Within a port and a direction arrivals must not decrease; a decreasing arrival counts as the
+///   previous one.
 /// - Policers and markings use the arrival. The serialiser starts a frame at its arrival or when the link is free,
 ///   whichever is later, and a departure's `time` is computed from there. So rates never drift, however late the caller
 ///   is.
 /// - A decision is taken as late as possible: `poll(now)` settles what must be settled for the departures due by `now`,
-///   no more. A queueing decision at some moment is thus settled one line time (plus propagation) after it, and
-///   arrivals that come to the engine before that find the port as a punctual caller would have found it. An arrival
-///   earlier than a settled decision enters the queue at the moment of that decision; [`PortTotals::late_arrivals`]
-///   counts those. To allow for a kernel that forwards slowly, poll with a `now` a little in the past.
+///   no more. A queueing decision is thus settled one line time (plus propagation) after its own time, and frames that
+///   are passed to the engine before that find the port in the same state as with a punctual caller. An arrival earlier
+///   than a settled decision enters the queue at the time of that decision; [`PortTotals::late_arrivals`] counts those.
+///   To allow for a kernel that forwards slowly, poll with a `now` a little in the past.
 /// - `now` of `poll`, `configure`, `counters` and `clear` should not decrease; an earlier one settles nothing.
 #[derive(Debug)]
 pub struct Engine<P> {
@@ -251,12 +252,12 @@ impl<P> Engine<P> {
     }
 
     /// Does the input part of [`poll`](Engine::poll): appends the frames that have left towards the inside by `now`,
-    /// and settles no output. So a caller that is late can bring those frames through the router's own IP stack and
-    /// give them to [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what goes out.
+    /// and settles no output. A late caller can thus pass those frames through the router's own IP stack and to
+    /// [`transmit`](Engine::transmit) before a `poll` with the same `now` settles the output.
     ///
-    /// Frames that are on their way over a link's delay may come out up to `ahead` before their time, which stays what
-    /// it is: as far as nothing that enters the link from now on can arrive before them. The caller has them through
-    /// its IP stack when their time comes.
+    /// Frames in transit over a link's delay may be returned up to `ahead` before their time, which does not change,
+    /// provided that no frame that enters the link from now on can arrive before them. The caller can thus pass them
+    /// through its IP stack by their time.
     pub fn poll_inside(&mut self, now: Time, ahead: Duration, into: &mut Vec<Output<P>>) {
         if !self.shared.outputs.0.is_empty() {
             into.append(&mut self.shared.outputs.0);
@@ -469,9 +470,9 @@ mod tests {
         );
         found(|engine| engine.ports[1].catalyst().egress.outbound.settled = SECOND, "is expected");
         found(
-            |engine| engine.ports[0].catalyst().ingress.policy().unwrap().sent(0, 100),
+            |engine| engine.ports[0].catalyst().ingress.policy().unwrap().count_sent(0, 100),
             "class class-default: offered",
         );
-        found(|engine| engine.ports[0].catalyst().ingress.policy().unwrap().queued(0, 100), "are in queues");
+        found(|engine| engine.ports[0].catalyst().ingress.policy().unwrap().count_queued(0, 100), "are in queues");
     }
 }

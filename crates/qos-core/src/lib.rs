@@ -36,17 +36,16 @@
 //! The folders, bottom up. A file imports from lower floors and from its own folder only, and no files import each
 //! other in a circle; `tests/unit/test_crates.py` reads this list.
 //!
-//! 1. `error`, `mistaken`, `time`, `winner_tree`, `wire`: the error of a configuration; mistakes on purpose; points and
-//!    lengths of time, rates; the least of many keys; headers and framings.
-//! 1. `config`, `frame`: what can be configured, with the default values; what the engine knows of a frame, and what
-//!    comes out.
-//! 1. `counters`: what is counted, and the policy-maps with every default filled in.
-//! 1. `plan`: what a port runs, as plain data between the compiler, which makes it, and the run time.
+//! 1. `error`, `mistaken`, `time`, `winner_tree`, `wire`: the error of a configuration; deliberate mistakes; points
+//!    and lengths of time, rates; the minimum of many keys; headers and framings.
+//! 1. `config`, `frame`: the configuration, with the default values; properties of frames, and the output.
+//! 1. `counters`: the counters, and the policy-maps with all defaults.
+//! 1. `plan`: the complete settings of a port, as plain data from the compiler for the run time.
 //! 1. `compile`, `classify`, `meter`: from the configuration to the plans (only `engine` imports it); access lists,
 //!    class-maps and marking; token buckets, policers, averages.
 //! 1. `queueing`, `link`: disciplines, early detection, shapers and the scheduler of a tree of queues; the two ends of
 //!    a link, which all ports share.
-//! 1. `policy`: an attached policy-map at work, which classifies, marks and polices, and counts.
+//! 1. `policy`: the running state of an attached policy-map, which classifies, marks, polices and counts.
 //! 1. `router`, `catalyst`: the ports of a router and of a Catalyst 3750, each with ingress and egress.
 //! 1. `port`: a port of either kind.
 //! 1. `engine`: the facade.

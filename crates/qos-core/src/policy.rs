@@ -185,12 +185,12 @@ impl Policy {
     }
 
     /// Classifies, marks and polices a packet that arrives at `now`, and counts it. A packet that may not pass is
-    /// counted as dropped; the caller counts the others by `queued`, `dropped` or `sent`.
+    /// counted as dropped; the caller counts the others by `count_queued`, `count_dropped` or `count_sent`.
     #[inline]
     pub fn apply(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
         let verdict = self.enter(now, descriptor, lists, None, true);
         if !verdict.pass {
-            self.dropped(now, verdict.class, descriptor.counted_len, DropReason::Police);
+            self.count_dropped(now, verdict.class, descriptor.counted_len, DropReason::Police);
         }
         verdict
     }
@@ -292,7 +292,7 @@ impl Policy {
     /// Meters a packet of the class that finds congestion. Returns whether it may wait: a packet of a priority class
     /// above its rate may not (conditional policer).
     #[inline]
-    pub fn congested(&mut self, now: Time, class: usize, bytes: u32) -> bool {
+    pub fn admit_congested(&mut self, now: Time, class: usize, bytes: u32) -> bool {
         self.each(class, |state| state.congested.add(bytes));
         self.within_rate(now, class, bytes)
     }
@@ -337,24 +337,24 @@ impl Policy {
 
     /// Counts a packet of the class that passed without waiting in a queue.
     #[inline]
-    pub fn sent(&mut self, class: usize, bytes: u32) {
+    pub fn count_sent(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.sent.add(bytes));
     }
 
     /// Counts a packet of the class that joins a queue.
     #[inline]
-    pub fn queued(&mut self, class: usize, bytes: u32) {
+    pub fn count_queued(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.queued.add(bytes));
     }
 
     /// Counts a packet of the class that no longer waits in a queue.
-    pub fn unqueued(&mut self, class: usize, bytes: u32) {
+    pub fn count_unqueued(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.queued.remove(bytes));
     }
 
     /// Counts a packet of the class that left its queue towards the line.
     #[inline]
-    pub fn left(&mut self, class: usize, bytes: u32) {
+    pub fn count_departed(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| {
             state.queued.remove(bytes);
             state.sent.add(bytes);
@@ -362,7 +362,7 @@ impl Policy {
     }
 
     /// Counts a dropped packet of the class.
-    pub fn dropped(&mut self, now: Time, class: usize, bytes: u32, reason: DropReason) {
+    pub fn count_dropped(&mut self, now: Time, class: usize, bytes: u32, reason: DropReason) {
         let in_rate = reason != DropReason::Police || self.police_in_drop_rate;
         let load_interval_s = self.load_interval_s;
         self.each(class, |state| {

@@ -2,7 +2,7 @@
 //!
 //! A stream is a line of JSON with the columns' names and types (as NumPy writes them), then pieces, each a line with
 //! its number of rows and the columns one after another, little-endian; at last a line with the number of packets and
-//! what was wrong with the file, null where nothing was.
+//! the error in the file, null if there was none.
 
 use std::io::{self, Write};
 

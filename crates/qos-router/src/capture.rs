@@ -16,7 +16,7 @@ use qos_core::{PortId, Time};
 use serde::Serialize;
 use socket2::{SockFilter, SockRef};
 
-/// Frames that may wait for the disk; those beyond are counted as dropped.
+/// Maximum number of frames that wait for the disk; further ones are counted as dropped.
 const WAITING: usize = 16_384;
 
 /// Settings of a capture at a port.
@@ -114,7 +114,7 @@ impl Captures {
     }
 
     /// Captures a frame that passes a port at `time`; no frame earlier than `now` can follow.
-    pub fn see(&mut self, port: PortId, now: Time, time: Time, bytes: &[u8]) {
+    pub fn record(&mut self, port: PortId, now: Time, time: Time, bytes: &[u8]) {
         for capture in &mut self.0 {
             if capture.port == port {
                 let seen = Seen { now, time, bytes: bytes.to_vec() };
@@ -190,7 +190,7 @@ fn write<W: io::Write>(
         }
         let length = bytes.len() as u32;
         bytes.truncate(snaplen);
-        file.see(time.0, length, bytes);
+        file.record(time.0, length, bytes);
         file.write_until(now.0)?;
         written += 1;
     }

@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<Value, ClientError> {
 /// Sends one request to the socket at `path` and returns the reply's line.
 ///
 /// # Errors
-/// When nobody listens there or no reply comes.
+/// If there is no listener or no reply.
 pub fn send(path: &Path, request: &Value) -> Result<String, ClientError> {
     let name = path.display().to_string();
     let mut stream = UnixStream::connect(path).map_err(|source| ClientError::Connect { path: name.clone(), source })?;

@@ -36,7 +36,7 @@ impl Gathering {
         self.last = now;
     }
 
-    /// Returns the nanoseconds for which arrivals need not be looked for; 0 without load.
+    /// Returns the number of nanoseconds without a check for arrivals; 0 without load.
     pub fn rest(&self, now: Time) -> u64 {
         if self.close_rounds < LOAD_ROUNDS {
             return 0;

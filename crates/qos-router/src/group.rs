@@ -92,12 +92,12 @@ impl Group {
 
     /// Returns the running routers.
     pub fn running(&self) -> impl Iterator<Item = &Member> {
-        self.members.iter().filter(|member| member.runs())
+        self.members.iter().filter(|member| member.is_running())
     }
 
     /// Returns whether a frame waits.
-    pub fn ready(&self) -> bool {
-        self.running().any(|member| member.service.plane.ready())
+    pub fn is_ready(&self) -> bool {
+        self.running().any(|member| member.service.plane.is_ready())
     }
 
     /// Returns the time of the next round, if nothing arrives before.
@@ -113,7 +113,7 @@ impl Group {
     /// Runs a function with a running router. After a panic, the router has failed; the others continue.
     pub fn with<T>(&mut self, number: usize, work: impl FnOnce(&mut Member) -> T) -> Option<T> {
         let member = &mut self.members[number];
-        if !member.runs() {
+        if !member.is_running() {
             return None;
         }
         // A router that has panicked is not used again, so its incomplete state is never read.
@@ -196,12 +196,12 @@ impl Group {
             let Some((to, port)) = self.links[number][frame.port] else {
                 #[cfg(test)]
                 self.left.push((frame.time, number, frame.port));
-                self.members[number].service.plane.crossed(frame, false);
+                self.members[number].service.plane.finish_crossing(frame, false);
                 continue;
             };
             let (sender, receiver) = two(&mut self.members, number, to);
             let plane = &sender.service.plane;
-            let delivered = receiver.runs() && plane.wire_state(frame.port).up && {
+            let delivered = receiver.is_running() && plane.wire_state(frame.port).up && {
                 let arrived = catch_unwind(AssertUnwindSafe(|| {
                     receiver.service.plane.arrive(port, frame.time, plane.crossing_bytes(&frame));
                     receiver.service.plane.deadline()
@@ -212,7 +212,7 @@ impl Group {
                 }
                 true
             };
-            sender.service.plane.crossed(frame, delivered);
+            sender.service.plane.finish_crossing(frame, delivered);
         }
         self.members[number].service.plane.store_crossing_frame(crossing);
     }
@@ -241,7 +241,7 @@ impl Group {
                 let Some((to, there)) = self.links[number][port] else { continue };
                 let captured = |number: usize, port| {
                     let member: &Member = &self.members[number];
-                    member.runs() && member.service.plane.wire_state(port).captured
+                    member.is_running() && member.service.plane.wire_state(port).captured
                 };
                 let wanted = captured(number, port) || captured(to, there);
                 self.with(number, |member| member.service.plane.set_tap(port, wanted));

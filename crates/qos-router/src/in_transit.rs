@@ -1,11 +1,10 @@
 //! Frames in transit through the kernel: retains the event time of a frame while the kernel forwards it.
 //!
-//! A frame that the input side hands to the kernel comes back out of another port's inside interface a little later,
-//! with a newer stamp that contains the daemon's and the kernel's own delays. This table remembers what was handed over
-//! under a key of the fields that forwarding does not change ([`crate::frame::TransitKeys`]). Equal keys (identical
-//! packets) are matched first in, first out. Entries that are not asked for (packets for the router itself, or that it
-//! dropped) expire, and the oldest makes room when the table is full; a frame that is not found keeps the kernel's
-//! stamp.
+//! A frame that the input side hands to the kernel returns from another port's inside interface a little later, with a
+//! newer time stamp that includes the delays of the daemon and the kernel. This table stores the frame's state under a
+//! key of the fields that forwarding does not change ([`crate::frame::TransitKeys`]). Equal keys (identical packets)
+//! are matched first in, first out. Unused entries (packets to the router itself, or dropped ones) expire, and the
+//! oldest is removed if the table is full; a frame without an entry has the kernel's time stamp.
 
 use qos_core::{Descriptor, Label, PortId, Time};
 
@@ -14,7 +13,7 @@ use qos_core::{Descriptor, Label, PortId, Time};
 pub struct Transit {
     /// Event time at which the frame left the input side.
     pub event: Time,
-    /// Port through which the frame came in.
+    /// Input port of the frame.
     pub input: PortId,
     /// QoS group that an input policy has set.
     pub qos_group: u16,
@@ -37,7 +36,7 @@ impl Transit {
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     key: u64,
-    /// Real time at which the entry was made, for its expiry.
+    /// Real time of the creation of the entry, for its expiry.
     made: u64,
     transit: Transit,
     /// Sequence number of the next younger entry in the bucket, or `NONE`.

@@ -22,7 +22,7 @@ impl Member {
     }
 
     /// Returns whether the router has neither failed nor been asked to stop.
-    pub fn runs(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.service.failure.is_none() && !self.service.stopping
     }
 

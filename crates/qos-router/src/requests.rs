@@ -17,7 +17,7 @@ use crate::schema::CountersReply;
 const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, health, ip_sla, capture, end_capture, \
                           shutdown";
 
-/// A request as it comes in a line.
+/// A request in the form of a line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {

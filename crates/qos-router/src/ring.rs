@@ -118,7 +118,7 @@ impl Ring {
     /// Opens a socket on the interface with this index, with a ring of at least `slots` frames.
     ///
     /// # Errors
-    /// Those of the system calls, with what was being done: usually a missing `CAP_NET_RAW`.
+    /// Those of the system calls, with the failed action: usually a missing `CAP_NET_RAW`.
     pub fn open(interface: u32, slots: usize) -> io::Result<Self> {
         let blocks = memory_bytes(slots) / BLOCK;
         let slots = blocks * SLOTS_PER_BLOCK;
@@ -170,7 +170,7 @@ impl Ring {
     }
 
     /// Returns whether a frame waits in the ring.
-    pub fn ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         self.status(self.next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
     }
 

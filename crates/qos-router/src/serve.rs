@@ -11,7 +11,7 @@ use crate::gathering::Gathering;
 use crate::group::Group;
 use crate::wakeup::Wakeup;
 
-/// While frames keep it busy, the control sockets and signals are looked at this often.
+/// Interval at which the control sockets and signals are checked while frames keep the thread busy.
 const CONTROL_EVERY_NS: u64 = 1_000_000;
 
 /// Routers with work to do.
@@ -85,7 +85,7 @@ impl<'a> Server<'a> {
     /// sleeps here, as long as there is nothing to look for.
     fn idle_for(&mut self) -> Option<u64> {
         let group = &self.group;
-        if group.ready() {
+        if group.is_ready() {
             return Some(0);
         }
         let from = group.now();
@@ -105,7 +105,7 @@ impl<'a> Server<'a> {
         if left > lead {
             return Some(left - lead);
         }
-        while group.now() < deadline && !group.ready() {
+        while group.now() < deadline && !group.is_ready() {
             std::hint::spin_loop();
         }
         self.wakeup.spent(group.now().since(from).0);
@@ -118,7 +118,7 @@ impl<'a> Server<'a> {
         let waiter = &mut self.waiter;
         waiter.clear();
         for (number, member) in self.group.members.iter().enumerate() {
-            if member.runs() {
+            if member.is_running() {
                 let plane = &member.service.plane;
                 let rings = plane.descriptors().map(|ring| (ring, Token::Ring(number)));
                 let sla = plane.sla_descriptors().map(|socket| (socket, Token::Sla(number)));

@@ -2,8 +2,8 @@
 
 use qos_core::Time;
 
-/// The kernel's usual lateness counts up to here: beyond it the machine is busy rather than asleep, and waiting
-/// actively would only add to that.
+/// Maximum usual lateness of the kernel that counts: beyond it the machine is busy rather than asleep, and active
+/// waiting would make it busier.
 const MOST_NS: u64 = 300_000;
 
 /// Decrease of the usual lateness after a sleep that ended earlier; it rises by [`RISE`] times that, so it is about the
@@ -20,10 +20,10 @@ const SAVED_NS: u64 = 10_000_000;
 /// Active waiting for one departure that is not limited.
 const UNRATIONED_NS: u64 = 30_000;
 
-/// The lead is the least one and what the kernel usually takes to wake the daemon up, which is learnt: a processor that
-/// was idle takes longer than one that was not, and machines differ. An outlier counts as one that is too long and no
-/// more. Active waiting of more than the least lead, or than 30 µs, is rationed, so that a router with much traffic, or
-/// many on one machine, do not spend their processors on it.
+/// The lead time is the minimum plus the kernel's usual wake-up latency, which is learnt: it is longer on an idle
+/// processor, and machines differ. An outlier only counts as one latency above the usual one. Active waiting for more
+/// than the minimum, or than 30 µs, is limited, so that a router with much traffic, or many routers on one machine, do
+/// not use up their processors.
 #[derive(Debug)]
 pub(crate) struct Wakeup {
     least_ns: u64,

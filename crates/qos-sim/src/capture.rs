@@ -125,16 +125,16 @@ pub(crate) struct Recorders<W: Write> {
 impl<W: Write> Recorders<W> {
     /// Returns whether any capture sees the packets at an end of a link.
     #[inline]
-    pub fn sees(&self, end: usize) -> bool {
+    pub fn is_captured(&self, end: usize) -> bool {
         // Most runs have none.
         !self.recorders.is_empty() && !self.seen[end].is_empty()
     }
 
     /// Records a packet that passes an end of a link at `time`, which is not before `now`.
-    pub fn see(&mut self, end: usize, now: Time, time: Time, packet: Sighted<'_>, hop: Hop) -> io::Result<()> {
+    pub fn record(&mut self, end: usize, now: Time, time: Time, packet: Sighted<'_>, hop: Hop) -> io::Result<()> {
         for &capture in &self.seen[end] {
             if let Some(recorder) = self.recorders.get_mut(capture) {
-                recorder.see(now, time, packet, hop)?;
+                recorder.record(now, time, packet, hop)?;
             }
         }
         Ok(())
@@ -178,12 +178,12 @@ impl<W: Write> Recorder<W> {
 
     /// Records a packet at `time`, which is not before `now`: a host's packet is captured at its departure, which is
     /// known in advance.
-    fn see(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
+    fn record(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());
         }
         let bytes = frame((packet, message), hop, self.snaplen)?;
-        self.file.see(time.0, packet.length() + header(packet) as u32, bytes);
+        self.file.record(time.0, packet.length() + header(packet) as u32, bytes);
         self.file.write_until(now.0)
     }
 }

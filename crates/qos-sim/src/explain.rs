@@ -160,7 +160,7 @@ impl Marks {
     }
 }
 
-/// A packet's way in.
+/// Treatment of a packet on input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputPassage {
     /// The packet on arrival.
@@ -175,7 +175,7 @@ pub struct InputPassage {
     pub after: InterfaceState,
 }
 
-/// A packet's way out.
+/// Treatment of a packet on output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputPassage {
     /// The packet on arrival.

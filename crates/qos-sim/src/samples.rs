@@ -23,7 +23,7 @@ pub struct Sample {
 
 /// Receiver of the samples of a run.
 pub trait Samples {
-    /// Takes a sample of a router. Samples come in order of time.
+    /// Takes a sample of a router. Samples arrive in order of time.
     ///
     /// # Errors
     /// When it cannot be stored: the run ends.

@@ -85,7 +85,8 @@ impl Simulation {
     /// it has the code of a run once.
     ///
     /// # Errors
-    /// The path and reason of what the question names and the scenario does not have, or when the run ends before.
+    /// The path and reason for a reference of the question that is not in the scenario, or if the run ends before the
+    /// packet.
     pub fn explain<W: Write>(self, scenario: &Scenario, question: &Question) -> Result<Explanation, ConfigError> {
         let start = Time(scenario.epoch_ns);
         let asked = question.resolve(scenario, self.world.network(), start)?;

@@ -36,11 +36,11 @@ fn run(text: &str, end: Nanos, mut delay: impl FnMut(u32) -> Option<(Nanos, Nano
         }
         if replies.first().is_some_and(|r| r.0 == now) {
             let (at, bytes) = replies.remove(0);
-            prober.received(Channel::Icmp, (target, 0), &bytes, at);
+            prober.record_packet(Channel::Icmp, (target, 0), &bytes, at);
         }
         prober.poll(now, &mut sends);
         for Send { sequence, bytes, .. } in sends.drain(..) {
-            prober.sent(7, sequence.expect("ICMP needs no control message"), now);
+            prober.record_sent(7, sequence.expect("ICMP needs no control message"), now);
             if let Some((there, back)) = delay(count) {
                 replies.push((now + there + back, answer(&bytes, now + there)));
             }
@@ -221,7 +221,7 @@ fn udp(control: bool, listening: bool, lost_there: &[u16], lost_back: &[u16]) ->
             let Some(sequence) = send.sequence else {
                 assert_eq!(send.target, (TARGET, CONTROL_PORT));
                 if let Some(reply) = listening.then(|| responder.control(us, &bytes, at).ok()).flatten() {
-                    prober.received(Channel::Udp(7), (TARGET, CONTROL_PORT), &reply, at);
+                    prober.record_packet(Channel::Udp(7), (TARGET, CONTROL_PORT), &reply, at);
                 }
                 continue;
             };
@@ -231,7 +231,7 @@ fn udp(control: bool, listening: bool, lost_there: &[u16], lost_back: &[u16]) ->
                 && responder.answer(5000, us, &mut bytes, at + MILLI, at + 2 * MILLI)
                 && !lost_back.contains(&place)
             {
-                prober.received(Channel::Udp(7), (TARGET, 5000), &bytes, at + 4 * MILLI);
+                prober.record_packet(Channel::Udp(7), (TARGET, 5000), &bytes, at + 4 * MILLI);
             }
         }
     }
@@ -284,9 +284,9 @@ proptest! {
         let mut prober = Prober::new(0);
         prober.configure(&config(JITTER), START);
         prober.poll(START, &mut Vec::new());
-        prober.received(Channel::Icmp, (TARGET, 0), &bytes, START);
-        prober.received(Channel::Icmp, (IpAddr::from([0; 16]), 0), &bytes, START);
-        prober.received(Channel::Udp(7), (TARGET, 5000), &bytes, START);
+        prober.record_packet(Channel::Icmp, (TARGET, 0), &bytes, START);
+        prober.record_packet(Channel::Icmp, (IpAddr::from([0; 16]), 0), &bytes, START);
+        prober.record_packet(Channel::Udp(7), (TARGET, 5000), &bytes, START);
         let mut responder = Responder::default();
         prop_assert!(responder.control((TARGET, 1), &bytes, START).is_err());
         responder.configure(&[5000], &[]);

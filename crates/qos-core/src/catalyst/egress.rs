@@ -263,7 +263,7 @@ impl<P> Egress<P> {
             self.busy &= !(1 << queue);
         }
         let line_len = descriptor.line_len;
-        self.srr.served(now, queue, line_len, self.busy);
+        self.srr.record_served(now, queue, line_len, self.busy);
         self.pace.take(now, line_len);
         self.outbound.link.take(now, line_len);
         self.passing = Some(Passing { end, queue, cells });

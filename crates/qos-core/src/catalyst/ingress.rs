@@ -51,7 +51,7 @@ impl<P> Ingress<P> {
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
             let pass = self.labeller.pass(frame.arrives, &mut frame.descriptor, self.policy.as_mut(), lists);
-            self.inbound.decided(pass, frame, outputs);
+            self.inbound.apply_decision(pass, frame, outputs);
         }
     }
 
@@ -147,9 +147,9 @@ impl Labeller {
         let class = policy.apply(now, descriptor, lists).class;
         let passes = self.classified(now, descriptor, Some(class));
         if passes {
-            policy.sent(class, descriptor.counted_len);
+            policy.count_sent(class, descriptor.counted_len);
         } else {
-            policy.dropped(now, class, descriptor.counted_len, DropReason::Police);
+            policy.count_dropped(now, class, descriptor.counted_len, DropReason::Police);
         }
         passes
     }

@@ -118,7 +118,7 @@ impl Srr {
 
     /// Records that a frame of `line_len` bytes on the wire of `queue` starts at `now`; `busy` are the queues that
     /// still have frames.
-    pub fn served(&mut self, now: Time, queue: usize, line_len: u32, busy: Busy) {
+    pub fn record_served(&mut self, now: Time, queue: usize, line_len: u32, busy: Busy) {
         if self.is_shaped(queue) {
             self.eligible[queue].take(now - self.slack, line_len.saturating_mul(self.shape[queue]));
         } else if !(self.priority && queue == 0) {
@@ -171,13 +171,13 @@ mod tests {
         let mut srr = srr([10, 20, 20, 0], [1; QUEUES], false);
         let at = |tenths: u64| Time(tenths * MILLI / 10);
         assert_eq!(srr.pick(at(100), 0b0110), Some(1), "in a draw the lower number");
-        srr.served(at(100), 0, FULL, 0b0111);
-        srr.served(at(100), 1, FULL, 0b0111);
+        srr.record_served(at(100), 0, FULL, 0b0111);
+        srr.record_served(at(100), 1, FULL, 0b0111);
         // One part in 10 of the port, less the time of a longest frame: the first waits 1.1 ms, the second 2.3 ms.
         assert_eq!(srr.pick(at(110), 0b0011), None);
         assert_eq!(srr.pick(at(115), 0b0011), Some(0));
         assert_eq!(srr.pick(at(130), 0b0011), Some(0), "it might have sent 1.2 ms before the other");
-        srr.served(at(130), 0, FULL, 0b0011);
+        srr.record_served(at(130), 0, FULL, 0b0011);
         assert_eq!(srr.pick(at(150), 0b0011), Some(1), "it waits since 12.3 ms, the first since 14.1 ms");
         assert_eq!(srr.pick(at(150), 0b0111), Some(2), "nothing has left it yet");
         assert_eq!(srr.pick(at(150), 0b1111), Some(2), "shared queues come after shaped ones");
@@ -188,7 +188,7 @@ mod tests {
         let order: Vec<_> = (0..frames)
             .map(|_| {
                 let queue = srr.pick(Time(0), busy).unwrap();
-                srr.served(Time(0), queue, FULL, busy);
+                srr.record_served(Time(0), queue, FULL, busy);
                 queue
             })
             .collect();

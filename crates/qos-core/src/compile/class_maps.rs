@@ -8,7 +8,7 @@ use crate::plan::classes::{Matcher, Statement, Test, CLASS_DEFAULT};
 /// Range of valid VLANs (IEEE 802.1Q).
 pub(crate) const VLANS: std::ops::RangeInclusive<u16> = 1..=4_094;
 
-/// Levels of nested class-maps.
+/// Maximum number of levels of nested class-maps.
 const MAX_NESTED_CLASS_MAPS: usize = 8;
 
 /// Maximum number of match statements of a class-map and of those that it refers to, together.

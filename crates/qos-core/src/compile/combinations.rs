@@ -40,7 +40,7 @@ pub(crate) enum Fact {
 
 impl Fact {
     /// Returns whether the fact applies to a class.
-    pub fn holds(self, class: &PolicyClass, child_queues: bool) -> bool {
+    pub fn is_true(self, class: &PolicyClass, child_queues: bool) -> bool {
         match self {
             QueueingChild => child_queues,
             _ => self.word(class).is_some_and(|word| self.words().is_empty() || self.words().contains(&word)),
@@ -162,7 +162,7 @@ impl Combination {
 
     /// Returns whether a class has the fact.
     pub fn found(&self, class: &PolicyClass, child_queues: bool, properties: &Properties) -> bool {
-        let holds = |fact: &Fact| fact.holds(class, child_queues);
+        let holds = |fact: &Fact| fact.is_true(class, child_queues);
         holds(&self.of)
             && self.with.as_ref().is_none_or(holds)
             && !self.without.iter().any(holds)

@@ -51,7 +51,7 @@ impl Context<'_> {
 }
 
 fn has_own_queue(class: &PolicyClass) -> bool {
-    QUEUEING.iter().any(|fact| fact.holds(class, false))
+    QUEUEING.iter().any(|fact| fact.is_true(class, false))
 }
 
 /// Returns the policy-maps that have queues, themselves or in their children.

@@ -20,7 +20,7 @@ pub(crate) struct Properties {
     pub shape_interval: ShapeInterval,
     /// Whether a packet released by a shaper waits in a queue of the interface, not behind the shaper.
     pub shaper_releases_to_interface: bool,
-    /// Whether `shape` has a weighted fair queue of its own, with a limit in buffers.
+    /// Whether `shape` has a separate weighted fair queue, with a limit in buffers.
     pub shape_has_buffers: bool,
     /// Whether a class with a queueing child may be without `shape`.
     pub queueing_child_without_shape: bool,

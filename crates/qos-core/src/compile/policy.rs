@@ -175,7 +175,7 @@ mod tests {
         json!({"name": name, "priority": {"unit": "kbps", "number": kbps}})
     }
 
-    /// Returns the class has a queue and no bandwidth.
+    /// Returns a class with a queue and without bandwidth.
     fn limited(name: &str) -> Value {
         json!({"name": name, "queue_limit": {"packets": 10}})
     }

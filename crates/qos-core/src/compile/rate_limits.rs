@@ -9,7 +9,7 @@ use crate::config::rate_limit::{RateLimitAction, RateLimitConfig};
 use crate::error::ConfigError;
 use crate::plan::rate_limit::RateLimitPlan;
 
-/// Lines of one direction.
+/// Maximum number of lines in one direction.
 const MAX_LINES: usize = 100;
 
 /// Returns the lines of an interface in one direction; `path` is that of the interface.

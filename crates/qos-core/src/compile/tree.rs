@@ -16,7 +16,7 @@ use crate::plan::shape::{AccountPlan, ShapePlan};
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT};
 use crate::time::{Duration, Rate, NANOS_PER_SECOND};
 
-/// Nodes of a tree.
+/// Maximum number of nodes of a tree.
 const MAX_NODES: usize = 1_000;
 
 /// Maximum time between two steps of a shaper's bucket.

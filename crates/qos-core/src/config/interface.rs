@@ -31,7 +31,8 @@ pub struct InterfaceConfig {
     /// Time constant of averages in seconds, 30 to 600 in steps of 30.
     #[cfg_attr(feature = "serde", serde(default = "default_load_interval"))]
     pub load_interval_s: u32,
-    /// Packets in the transmit ring in addition to the one on the wire, on ATM particles; null for the default.
+    /// Limit of the transmit ring in packets, or particles on ATM, in addition to the packet on the wire; null for the
+    /// default.
     pub tx_ring_limit: Option<u32>,
     /// `hold-queue N out`: maximum number of packets in the interface's queue; null for the default.
     pub hold_queue_out: Option<u32>,

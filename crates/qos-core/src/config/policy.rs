@@ -118,7 +118,7 @@ impl PolicyClass {
         self
     }
 
-    /// Adds a queue of at most so many packets.
+    /// Adds a queue with a limit in packets.
     #[must_use]
     pub fn queue_limit(mut self, packets: u32) -> PolicyClass {
         self.queue_limit = Some(QueueLimit::Packets(packets));

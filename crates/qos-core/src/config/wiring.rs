@@ -93,7 +93,7 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// Returns a link of so many bits per second, including framing, without delay, jitter or loss.
+    /// Returns a link with a rate in bits per second, including framing, without delay, jitter or loss.
     pub fn new(rate_bps: u64, framing: Framing) -> LinkConfig {
         LinkConfig { rate_bps, framing, delay_ns: 0, jitter: None, loss: None, seed: 0 }
     }

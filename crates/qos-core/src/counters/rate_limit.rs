@@ -11,9 +11,9 @@ use crate::counters::count::Count;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
 pub struct RateLimitCounters {
-    /// Packets that conformed.
+    /// Packets that conformed to the rate.
     pub conformed: Count,
-    /// Packets that exceeded.
+    /// Packets that exceeded the rate.
     pub exceeded: Count,
     /// Used part of both bursts, as of the last packet.
     pub current_burst_bytes: u64,

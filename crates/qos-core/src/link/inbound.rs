@@ -94,7 +94,7 @@ impl<P> Inbound<P> {
         while let Some(frame) = self.arriving.pop(now) {
             let bytes = frame.descriptor.counted_len;
             if frame.lost {
-                self.traffic.lost(bytes);
+                self.traffic.count_lost(bytes);
                 outputs.drop_inside(frame.arrives, self.port, DropReason::Lost, frame.payload);
             } else if !self.enabled {
                 self.drop(frame.arrives, &frame.descriptor, frame.payload, DropReason::Disabled, outputs);
@@ -107,7 +107,7 @@ impl<P> Inbound<P> {
     }
 
     /// Applies the decision of the input policy on a frame of [`next`](Self::next): it goes inside, or is dropped.
-    pub fn decided(&mut self, pass: bool, frame: InFlight<P>, outputs: &mut Outputs<P>) {
+    pub fn apply_decision(&mut self, pass: bool, frame: InFlight<P>, outputs: &mut Outputs<P>) {
         let InFlight { arrives, descriptor, payload, .. } = frame;
         if pass {
             self.traffic.totals.sent.add(descriptor.counted_len);
@@ -124,7 +124,7 @@ impl<P> Inbound<P> {
     }
 
     fn drop(&mut self, time: Time, descriptor: &Descriptor, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
-        self.traffic.dropped(reason, descriptor.counted_len, reason != DropReason::Denied);
+        self.traffic.count_dropped(reason, descriptor.counted_len, reason != DropReason::Denied);
         outputs.drop_inside(time, self.port, reason, payload);
     }
 

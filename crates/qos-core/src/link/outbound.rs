@@ -81,7 +81,7 @@ impl<P> Outbound<P> {
         self.delay.record(now.since(arrival));
         let Fate { arrives, lost } = self.impairment.pass(end);
         if lost {
-            self.traffic.lost(bytes);
+            self.traffic.count_lost(bytes);
         } else {
             self.traffic.totals.sent.add(bytes);
         }
@@ -127,7 +127,7 @@ impl<P> Outbound<P> {
             DropReason::Denied => false,
             _ => true,
         };
-        self.traffic.dropped(reason, bytes, shown);
+        self.traffic.count_dropped(reason, bytes, shown);
         outputs.drop_wire(now, self.port, reason, payload);
     }
 

@@ -37,13 +37,13 @@ impl Traffic {
 
     /// Counts a dropped frame; `shown`: among the interface's drops.
     #[inline]
-    pub fn dropped(&mut self, reason: DropReason, bytes: u32, shown: bool) {
+    pub fn count_dropped(&mut self, reason: DropReason, bytes: u32, shown: bool) {
         self.totals.dropped[reason as usize].add(bytes);
         self.drops += u64::from(shown);
     }
 
     /// Counts a frame that the link lost, which no router can observe.
-    pub fn lost(&mut self, bytes: u32) {
+    pub fn count_lost(&mut self, bytes: u32) {
         self.totals.dropped[DropReason::Lost as usize].add(bytes);
         self.lost.add(bytes);
     }

@@ -4,9 +4,9 @@
 //! After R. van Haalen and R. Malhotra, "Improving TCP performance with bufferless token bucket policing: A TCP
 //! friendly policer" (IEEE LANMAN 2007). Its algorithm is not public; this one is inferred from the claims of the
 //! authors' patent US 8,743,693: a drop happens when the bucket is empty; TCP slows down and tokens gather; when TCP
-//! sends more than the rate again the level begins to fall. Did the bucket overflow between these two moments, then TCP
-//! was cut deeper than the bucket remembers, and the bucket grows by what overflowed. Did it not even come near to
-//! being full, then it is larger than needed and shrinks a little. The steps and constants are our reading.
+//! sends more than the rate again the level begins to fall. If the bucket overflows between these two times, it was too
+//! small for the reduction of TCP's rate, and grows by the overflow. If it does not even become nearly full, it is
+//! larger than needed and shrinks a little. The steps and constants are our interpretation.
 //!
 //! All work is done at arrivals, in integers; there is no timer.
 
@@ -18,7 +18,7 @@ use crate::meter::tokens::{at_most, Colour, UNITS_PER_BYTE};
 use crate::plan::police::DynamicPlan;
 use crate::time::Time;
 
-/// Recorded changes of size.
+/// Maximum number of recorded changes of size.
 const CHANGES_KEPT: usize = 32;
 
 /// TCP's reaction to a drop, while it is monitored.

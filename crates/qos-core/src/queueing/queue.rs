@@ -115,9 +115,9 @@ impl<P> Queue<P> {
     }
 
     /// Counts a packet that was not admitted.
-    pub fn refused(&mut self, descriptor: &Descriptor) {
+    pub fn count_refused(&mut self, descriptor: &Descriptor) {
         if let Queue::WeightedFair(queue) = self {
-            queue.refused(descriptor);
+            queue.count_refused(descriptor);
         }
     }
 

@@ -2,15 +2,15 @@
 //!
 //! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. If the queue was empty before, the mean is
 //! first aged as if packets of mean size had arrived at an empty queue during that time, one after another as fast as
-//! the line sends them (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", 1993); else
-//! what a burst left behind would make a line drop that has been idle since. Below the packet's least threshold it is
-//! accepted, from the greatest one on dropped, between them dropped with the probability (mean - min)/(max -
-//! min)/denominator (the formula is unconfirmed in that detail). Numbers that pass for random come from the seed of the
-//! ports' wiring, so that the same calls give the same packets.
+//! the line sends them (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", 1993);
+//! otherwise an idle line would drop packets because of an earlier burst. A packet is accepted if the mean is below its
+//! minimum threshold, dropped if it is at least its maximum threshold, and dropped between them with the probability
+//! (mean - min)/(max - min)/denominator (the formula is unconfirmed in that detail). Pseudo-random numbers come from
+//! the seed of the ports' wiring, so that the same calls give the same packets.
 //!
-//! With explicit congestion notification (RFC 3168) packets of ECN-capable transports are marked where they would be
-//! dropped at random, and those marked before pass; from the greatest threshold on they are dropped like others, as
-//! Cisco's feature guide "WRED: Explicit Congestion Notification" has it. ECT(0) and ECT(1) are the same to it.
+//! With explicit congestion notification (RFC 3168) packets of ECN-capable transports are marked instead of dropped at
+//! random, and those already marked pass; above the maximum threshold they are dropped like others, as in Cisco's
+//! feature guide "WRED: Explicit Congestion Notification". ECT(0) and ECT(1) are treated equally.
 
 use crate::config::defaults;
 use crate::config::queueing::RandomDetectBasis;
@@ -63,7 +63,7 @@ impl RandomDetect {
     }
 
     /// Records that the queue has become empty.
-    pub fn emptied(&mut self, now: Time) {
+    pub fn record_empty(&mut self, now: Time) {
         self.empty_since = now;
     }
 
@@ -119,12 +119,12 @@ impl RandomDetect {
     }
 
     /// Counts a packet that found the queue or its flow full.
-    pub fn overflowed(&mut self, descriptor: &Descriptor) {
+    pub fn record_overflow(&mut self, descriptor: &Descriptor) {
         self.seen[self.plan.row(descriptor)].tail.add(descriptor.counted_len);
     }
 
     /// Counts a packet that left the queue.
-    pub fn transmitted(&mut self, descriptor: &Descriptor) {
+    pub fn count_transmitted(&mut self, descriptor: &Descriptor) {
         self.seen[self.plan.row(descriptor)].transmitted.add(descriptor.counted_len);
     }
 

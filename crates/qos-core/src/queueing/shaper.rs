@@ -101,7 +101,7 @@ impl Shaper {
     }
 
     /// Returns whether an interval ended by `now` that was not accounted for.
-    pub fn due(&self, now: Time) -> bool {
+    pub fn is_due(&self, now: Time) -> bool {
         now >= self.next_due()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: Cisco, "Congestion Management Overview", custom queueing. Packets are never split, so that a turn ends with
 //! the packet that reaches the byte count; the excess is subtracted from the queue's next turn (since 12.1). A queue
-//! that becomes empty ends its turn, and what it did not use is lost.
+//! that becomes empty ends its turn, and loses the unused part.
 //!
 //! A queue's key among its siblings is the number of its turn's round with its own number behind it, so that the least
 //! key is whose turn it is. Queues that are served ahead of all others have their number alone: a key of round 0.

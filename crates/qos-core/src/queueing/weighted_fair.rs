@@ -158,7 +158,7 @@ impl<P> WeightedFair<P> {
     }
 
     /// Counts a packet that was not admitted.
-    pub fn refused(&mut self, descriptor: &Descriptor) {
+    pub fn count_refused(&mut self, descriptor: &Descriptor) {
         let index = self.conversation(descriptor);
         self.conversations[index].drops += 1;
     }

@@ -32,7 +32,7 @@ impl Admission {
     pub fn replace(present: &mut Option<Box<Admission>>, plan: &AdmissionPlan, now: Time) {
         let mut next = Admission::of(plan, now);
         if let (Some(old), Some(new)) = (present.take(), &mut next) {
-            if old.limits.runs(&plan.limits) {
+            if old.limits.has_plans(&plan.limits) {
                 new.limits = old.limits;
             }
             if old.groups.as_ref().is_some_and(|groups| groups.plan == plan.groups) {

@@ -187,7 +187,7 @@ impl<P> Egress<P> {
     fn purge(&mut self, now: Time, outputs: &mut Outputs<P>) {
         for item in self.scheduler.drain() {
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                policy.unqueued(class, item.bytes());
+                policy.count_unqueued(class, item.bytes());
             }
             self.drop_item(now, item, DropReason::Disabled, outputs);
         }
@@ -273,7 +273,7 @@ impl<P> Egress<P> {
             if defaults::CONDITIONAL_POLICER_METERS_ALWAYS {
                 policy.within_rate(arrival, class, bytes);
             }
-        } else if !policy.congested(arrival, class, bytes) {
+        } else if !policy.admit_congested(arrival, class, bytes) {
             self.queue_drops += 1;
             return Err(Stopped { at: now, class: Some(class), reason: DropReason::Priority });
         }
@@ -293,7 +293,7 @@ impl<P> Egress<P> {
     fn drop_all_refused(&mut self, outputs: &mut Outputs<P>) {
         while let Some((now, reason, item)) = self.scheduler.take_refused() {
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                policy.unqueued(class, item.bytes());
+                policy.count_unqueued(class, item.bytes());
             }
             self.queue_drops += 1;
             self.drop_item(now, item, reason, outputs);
@@ -304,7 +304,7 @@ impl<P> Egress<P> {
     #[inline]
     fn join(&mut self, now: Time, room: Room<P>, item: Item<P>, outputs: &mut Outputs<P>) {
         if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-            policy.queued(class, item.bytes());
+            policy.count_queued(class, item.bytes());
         }
         if let Some(other) = self.scheduler.join(now, room, item) {
             self.drop_displaced(now, *other, outputs);
@@ -314,7 +314,7 @@ impl<P> Egress<P> {
     #[cold]
     fn drop_displaced(&mut self, now: Time, item: Item<P>, outputs: &mut Outputs<P>) {
         if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-            policy.unqueued(class, item.bytes());
+            policy.count_unqueued(class, item.bytes());
         }
         self.queue_drops += 1;
         self.drop_item(now, item, DropReason::Tail, outputs);
@@ -334,7 +334,7 @@ impl<P> Egress<P> {
         outputs: &mut Outputs<P>,
     ) {
         if let (Some(policy), Some(class)) = (&mut self.policy, class) {
-            policy.dropped(now, class, bytes, reason);
+            policy.count_dropped(now, class, bytes, reason);
         }
         self.outbound.drop(now, bytes, payload, reason, outputs);
     }
@@ -345,7 +345,7 @@ impl<P> Egress<P> {
             let Egress { scheduler, policy, ring, .. } = self;
             let left = scheduler.dequeue(now, |item| {
                 if let (Some(policy), Some(class)) = (policy, item.class) {
-                    policy.left(class, item.bytes());
+                    policy.count_departed(class, item.bytes());
                 }
                 ring.push(now, item);
             });
@@ -436,7 +436,7 @@ impl<P> Egress<P> {
         self.on_wire = item.class.map(|class| (class, end));
         self.look_ahead();
         if let Some(vlans) = &mut self.vlans {
-            vlans.takes(&item.descriptor);
+            vlans.accepts(&item.descriptor);
         }
         self.outbound.start((now, end), item.arrival, item.descriptor, item.payload);
         self.fill(now);

@@ -51,7 +51,7 @@ impl<P> Ingress<P> {
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
             match self.refuses(frame.arrives, &mut frame.descriptor, lists) {
-                None => self.inbound.decided(true, frame, outputs),
+                None => self.inbound.apply_decision(true, frame, outputs),
                 Some(reason) => self.inbound.refuse(reason, frame, outputs),
             }
         }
@@ -61,7 +61,7 @@ impl<P> Ingress<P> {
     /// reason, if any.
     #[inline(always)]
     pub fn refuses(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
-        if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(descriptor)) {
+        if self.vlans.as_mut().is_some_and(|vlans| !vlans.accepts(descriptor)) {
             return Some(DropReason::Disabled);
         }
         if let Some(admission) = &mut self.admission {
@@ -75,7 +75,7 @@ impl<P> Ingress<P> {
         if !verdict.pass {
             return Some(DropReason::Police);
         }
-        policy.sent(verdict.class, bytes);
+        policy.count_sent(verdict.class, bytes);
         None
     }
 

@@ -40,7 +40,7 @@ impl RateLimits {
     }
 
     /// Returns whether these are the lines of this list.
-    pub fn runs(&self, plans: &[RateLimitPlan]) -> bool {
+    pub fn has_plans(&self, plans: &[RateLimitPlan]) -> bool {
         self.lines.iter().map(|line| &line.plan).eq(plans)
     }
 

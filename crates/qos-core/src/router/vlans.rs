@@ -41,7 +41,7 @@ impl Vlans {
     }
 
     /// Returns whether the frame is for the port or for a subinterface that is up, which counts it.
-    pub fn takes(&mut self, descriptor: &Descriptor) -> bool {
+    pub fn accepts(&mut self, descriptor: &Descriptor) -> bool {
         match self.numbers[usize::from(descriptor.vlan) % VLANS] {
             NOBODY => false,
             MAIN => true,

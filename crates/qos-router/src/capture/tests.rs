@@ -50,7 +50,7 @@ fn frames_of_the_port_that_pass_the_filter_are_in_the_file_by_their_times() {
         (0, 20, 32, frame(17, 91)),
         (1, 50, 50, frame(17, 25)),
     ] {
-        captures.see(PortId(port), Time(now), Time(time), &frame);
+        captures.record(PortId(port), Time(now), Time(time), &frame);
     }
     assert_eq!(captures.end(&file).unwrap(), Counts { received: 3, dropped: 0 });
     assert_eq!(read(&file), [(30, 1500, 30), (40, 60, 30), (50, 25, 25)]);
@@ -62,7 +62,7 @@ fn an_unfinished_capture_is_written_completely() {
     let file = path("dropped");
     let mut captures = Captures::default();
     captures.begin(PortId(1), &wanted(&file, &[])).unwrap();
-    captures.see(PortId(1), Time(1), Time(7), &frame(6, 70));
+    captures.record(PortId(1), Time(1), Time(7), &frame(6, 70));
     drop(captures);
     assert_eq!(read(&file), [(7, 70, 30)]);
 }

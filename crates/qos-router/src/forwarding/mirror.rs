@@ -15,7 +15,7 @@ use crate::namespace::Namespace;
 /// both versions of IP, and settings of interfaces.
 const GROUPS: u32 = bits([1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25]);
 
-/// Returns the first group is the lowest bit.
+/// Returns the bit mask of groups, with the first group as the lowest bit.
 const fn bits<const N: usize>(groups: [u32; N]) -> u32 {
     let (mut bits, mut at) = (0, 0);
     while at < N {
@@ -177,7 +177,7 @@ impl Mirror {
                 NLMSG_OVERRUN => return self.overrun(),
                 // A function that the kernel lacks (a version of IP, traffic control) is not in use: an error also ends
                 // the list.
-                NLMSG_DONE | NLMSG_ERROR if answer => self.answered(),
+                NLMSG_DONE | NLMSG_ERROR if answer => self.finish_answer(),
                 NLMSG_DONE | NLMSG_ERROR => {}
                 _ if !answer && self.state == State::Lost => return self.begin(),
                 kind => self.message(kind, header.flags, body, answer),
@@ -207,7 +207,7 @@ impl Mirror {
     }
 
     /// Handles the end of an answer: all objects of a kind were received.
-    fn answered(&mut self) {
+    fn finish_answer(&mut self) {
         let State::Asking { number, again, lost } = self.state else { return };
         if number + 1 < DUMPS.len() {
             return self.ask(number + 1, again, lost);

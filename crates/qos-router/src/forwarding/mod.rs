@@ -1,10 +1,9 @@
 //! Forwarding: packets in transit leave by the port and to the neighbour that the router's kernel would choose.
 //!
 //! The kernel of the router's namespace is authoritative. Its links, addresses, routes, neighbours, rules and settings
-//! are followed by netlink ([`mirror`], [`kernel`]); what is plain to forward is forwarded here, and everything else is
-//! the kernel's: packets for the router itself, at the end of their life, longer than the next link takes, to
-//! neighbours that are not known, with options, and all packets while something is in use that is not known here
-//! (`watch`).
+//! are followed by netlink ([`mirror`], [`kernel`]); plain packets are forwarded here, and everything else is the
+//! kernel's: packets for the router itself, at the end of their life, longer than the next link takes, to neighbours
+//! that are not known, with options, and all packets while something is in use that is not known here (`watch`).
 
 pub mod fib;
 pub mod kernel;

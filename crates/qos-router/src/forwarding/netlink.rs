@@ -66,7 +66,7 @@ fn error(body: &[u8]) -> Option<io::Error> {
 /// Requests all objects of a kind and waits for them: calls `each` with the type and body of every message.
 ///
 /// # Errors
-/// Those of the system calls, and what the kernel answers instead.
+/// Those of the system calls, and errors in the kernel's answer.
 pub fn dump(protocol: isize, request: Request, mut each: impl FnMut(u16, &[u8])) -> io::Result<()> {
     const SEQUENCE: u32 = 1;
     let mut socket = Socket::new(protocol)?;

@@ -61,7 +61,7 @@ impl Watch {
             let inside = namespace.enter();
             while !looking.stopped.load(Ordering::Acquire) {
                 let found = match &inside {
-                    Ok(()) => look(),
+                    Ok(()) => read_settings(),
                     Err(error) => Found { unknown: Some(unseen("the namespace", error)), ..Found::default() },
                 };
                 looking.put(found);
@@ -108,7 +108,7 @@ fn unseen(what: &str, error: &io::Error) -> String {
 }
 
 /// Reads the settings. Must be called in the router's namespace.
-fn look() -> Found {
+fn read_settings() -> Found {
     let mut found = Found::default();
     for (what, protocol, request) in [("nftables", NETLINK_NETFILTER, NFTABLES), ("IPsec", NETLINK_XFRM, IPSEC)] {
         let mut some = false;

@@ -65,6 +65,6 @@ fn read(kind: u16, body: &[u8], each: &mut impl FnMut(u32, WireState)) {
 }
 
 /// Calls `each` with all interfaces of this thread's namespace.
-pub(super) fn look(mut each: impl FnMut(u32, WireState)) -> io::Result<()> {
+pub(super) fn read_states(mut each: impl FnMut(u32, WireState)) -> io::Result<()> {
     dump(NETLINK_ROUTE, LINKS, |kind, body| read(kind, body, &mut each))
 }

@@ -37,7 +37,7 @@ impl Dataplane {
                     Some(Err(_)) => self.counts.malformed += 1,
                 }
             }
-            if wire.ring.ready() {
+            if wire.ring.is_ready() {
                 horizon = horizon.min(last);
             }
         }

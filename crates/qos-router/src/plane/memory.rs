@@ -49,7 +49,7 @@ impl Dataplane {
     /// Requests the state of all these interfaces.
     fn check_link_state(&mut self) -> io::Result<()> {
         let ports = &mut self.ports;
-        faces::look(|index, state| {
+        faces::read_states(|index, state| {
             set_state(ports, index, state);
         })
     }
@@ -103,7 +103,7 @@ impl Dataplane {
     }
 
     /// Counts a departed frame that has been delivered, or had no receiver.
-    pub fn crossed(&mut self, crossing: Crossing, delivered: bool) {
+    pub fn finish_crossing(&mut self, crossing: Crossing, delivered: bool) {
         let Crossing { port, time, frame } = crossing;
         if !delivered {
             self.counts.unsent += 1;

@@ -2,7 +2,7 @@
 //!
 //! After [`Dataplane::take`] has taken the arrived frames, a step ([`Dataplane::step`]) lets the engine's input side
 //! catch up with a time, forwards its frames or passes them through the kernel, and only then lets the output side
-//! catch up. So after a stall policers, queues and shapers see what they would have seen on time.
+//! catch up. Policers, queues and shapers thus behave after a stall as without it.
 
 mod counts;
 mod faces;
@@ -221,8 +221,8 @@ impl Dataplane {
     }
 
     /// Returns whether a frame waits in a ring.
-    pub fn ready(&self) -> bool {
-        self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
+    pub fn is_ready(&self) -> bool {
+        self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.is_ready())
     }
 
     /// Clears and reports errors of sockets with an interface that went down or disappeared. Call when a descriptor is
@@ -273,7 +273,7 @@ impl Dataplane {
     pub fn step(&mut self, to: Time, ahead: Duration) {
         self.reached = to.max(self.reached);
         // IP SLA must find all packets at their times; and on a line there is no kernel to pass.
-        let ahead = if self.line || !self.sla.idle() { Duration::ZERO } else { ahead };
+        let ahead = if self.line || !self.sla.is_idle() { Duration::ZERO } else { ahead };
         self.engine.poll_inside(self.reached, ahead, &mut self.outputs);
         self.dispatch();
         self.pass_through_router();

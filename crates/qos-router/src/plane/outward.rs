@@ -24,7 +24,7 @@ impl Dataplane {
                 Output::Dropped(dropped) => {
                     let Dropped { time, port, towards, reason, payload } = dropped;
                     if towards == Side::Inside && reason != DropReason::Lost {
-                        self.see(port, time, &payload);
+                        self.capture_frame(port, time, &payload);
                     }
                     self.pool.free(payload.frame);
                 }
@@ -32,7 +32,7 @@ impl Dataplane {
                     let Departure { time, port, side, .. } = departure;
                     match side {
                         Side::Inside => {
-                            self.see(port, time, &departure.payload);
+                            self.capture_frame(port, time, &departure.payload);
                             self.mark(&departure);
                             match self.ports[usize::from(port.0)].peer {
                                 None => self.inward.push(departure),
@@ -41,7 +41,7 @@ impl Dataplane {
                         }
                         Side::Wire => {
                             self.mark(&departure);
-                            self.see(port, time, &departure.payload);
+                            self.capture_frame(port, time, &departure.payload);
                             self.transmit_frame(usize::from(port.0), departure);
                         }
                     }
@@ -52,9 +52,9 @@ impl Dataplane {
     }
 
     /// Gives a frame that passes a port to the captures there.
-    fn see(&mut self, port: PortId, time: Time, held: &Held) {
+    fn capture_frame(&mut self, port: PortId, time: Time, held: &Held) {
         if !self.captures.is_empty() {
-            self.captures.see(port, self.reached, time, self.pool.get(&held.frame));
+            self.captures.record(port, self.reached, time, self.pool.get(&held.frame));
         }
     }
 
@@ -106,7 +106,7 @@ impl Dataplane {
                 (None, Some(inside)) => (inside, None, adjust_mss),
                 (None, None) => return,
             };
-        if !inside.ring.ready() {
+        if !inside.ring.is_ready() {
             return;
         }
         let now = self.clock.now();

@@ -1,18 +1,17 @@
 //! IP SLA in the daemon: the operations and the responder of the `ip-sla` crate, with sockets in the network namespace
 //! of the router's own IP stack.
 //!
-//! A probe is sent by a socket there, so the kernel routes it and it reaches the output queues as any packet of the
-//! router's own does. T1 is the event time at which the engine first sees the frame: where the link is memory, the time
-//! at which the operation was to send it, however late the daemon woke up for it; else the kernel's stamp where it
-//! leaves the IP stack, before policies and queues. T4 is the event time at which the last bit of the reply has arrived
-//! on the wire side and has passed the input policy. A responder's T2 is taken like T4, and T3 just before the reply is
-//! handed to the kernel. What never crosses a port (a probe to an address of the router itself, or a prober on a host,
-//! which has no engine) has the kernel's receive stamps of the socket instead.
+//! A probe is sent by a socket there, so the kernel routes it and it reaches the output queues like any other packet of
+//! the router. T1 is the event time at which the frame reaches the engine: if the link is in memory, the due time of
+//! the operation, regardless of the lateness of the daemon; otherwise the kernel's time stamp at the departure from the
+//! IP stack, before policies and queues. T4 is the event time at which the last bit of the reply has arrived on the
+//! wire side and has passed the input policy. A responder's T2 is taken like T4, and T3 just before the reply is handed
+//! to the kernel. Packets that never cross a port (a probe to an address of the router itself, or a prober on a host,
+//! which has no engine) have the kernel's receive stamps of the socket instead.
 //!
-//! Where the configuration says how long process level takes for a packet, it takes one up between T1 and the output
-//! queues, between arrival and T2, and between arrival and T4 ([`ProcessLevel`]). The kernel answers ICMP requests by
-//! itself: its answer leaves when process level is done with the request, and a timestamp reply is stamped with that
-//! time.
+//! If the configuration has a time per packet at process level ([`ProcessLevel`]), packets spend it between T1 and the
+//! output queues, between arrival and T2, and between arrival and T4. The kernel itself answers ICMP requests: its
+//! answer leaves after process level has handled the request, and a timestamp reply is stamped with that time.
 
 mod stamps;
 
@@ -34,7 +33,7 @@ use crate::frame;
 use crate::namespace::Namespace;
 use stamps::{Key, Stamps};
 
-/// Packets taken from one socket at a time, so that the others have their turn.
+/// Maximum number of packets taken from one socket at a time, so that the others have their turn.
 const TAKEN: usize = 64;
 /// Limit of overdue work that operations catch up with; after a longer stop they continue from the end of the stop.
 const MADE_UP_NS: u64 = 1_000_000_000;
@@ -49,7 +48,7 @@ pub struct Own {
     pub stamp: Option<u32>,
 }
 
-/// A configuration that can be put in force, with the sockets that it needs open.
+/// A configuration that can be activated, with its open sockets.
 #[derive(Debug)]
 pub struct Prepared {
     process_ns: Option<u64>,
@@ -105,7 +104,7 @@ impl Agent {
         }
     }
 
-    /// Checks a configuration and opens what it needs to listen on, without changing anything.
+    /// Checks a configuration and opens its listening sockets, without changing anything.
     ///
     /// # Errors
     /// The path and reason; a port that cannot be opened.
@@ -180,7 +179,7 @@ impl Agent {
     }
 
     /// Returns whether no packet can be its own.
-    pub fn idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.sockets.is_empty() && self.responder.is_none() && !self.process.is_modelled()
     }
 
@@ -195,12 +194,12 @@ impl Agent {
         [self.prober.deadline(), responder].into_iter().flatten().min().map(Time)
     }
 
-    /// Returns a frame of the router's own was seen to leave its IP stack at `at`. With `settled` event time goes with
-    /// it from there on, and what leaves is settled up to that time: a packet of an operation that was due later leaves
-    /// when it was due, so that nobody sees what it waited for the daemon.
+    /// Handles a frame that left the router's IP stack at `at`. With `settled`, it continues in event time, and
+    /// departures are settled up to that time: a packet of an operation that was due later leaves at its due time, so
+    /// that its wait for the daemon is not visible.
     pub fn leaving(&mut self, bytes: &[u8], at: Time, settled: Option<Time>) -> Own {
         let straight = Own { at, stamp: None };
-        if self.idle() {
+        if self.is_idle() {
             return straight;
         }
         match frame::probe(bytes) {
@@ -212,7 +211,7 @@ impl Agent {
                 ..
             }) => {
                 let at = self.due(&Key::icmp(destination, kind, identifier, sequence), settled).unwrap_or(at);
-                self.prober.sent_icmp(identifier, sequence, at.0);
+                self.prober.record_sent_icmp(identifier, sequence, at.0);
                 Own { at: Time(self.process.take_up(at.0)), stamp: None }
             }
             Some(frame::Probe::Icmp {
@@ -237,7 +236,7 @@ impl Agent {
                     let key = Key::udp(destination, source_port, destination_port, payload);
                     let at = self.due(&key, settled).unwrap_or(at);
                     if destination_port != CONTROL_PORT {
-                        self.prober.sent_udp(number, payload, at.0);
+                        self.prober.record_sent_udp(number, payload, at.0);
                     }
                     return Own { at: Time(self.process.take_up(at.0)), stamp: None };
                 }
@@ -255,7 +254,7 @@ impl Agent {
 
     /// Handles a frame from a link to the router's IP stack whose last bit arrived at `at`.
     pub fn arriving(&mut self, bytes: &[u8], at: Time) {
-        if self.idle() {
+        if self.is_idle() {
             return;
         }
         let Some(probe) = frame::probe(bytes) else { return };
@@ -277,7 +276,7 @@ impl Agent {
         }
     }
 
-    /// Reads what has arrived, starts and ends what is due, and sends.
+    /// Reads arrived packets, starts and ends due operations, and sends.
     pub fn step(&mut self, clock: &Clock) {
         if std::mem::take(&mut self.pending) {
             self.receive(clock);
@@ -295,10 +294,10 @@ impl Agent {
             for send in sends.drain(..) {
                 let at = clock.now();
                 match self.send(&send, due) {
-                    Err(_) => self.prober.not_sent(&send),
+                    Err(_) => self.prober.record_unsent(&send),
                     Ok(()) => {
                         if let Some(sequence) = send.sequence {
-                            self.prober.sent(send.operation, sequence, at.0);
+                            self.prober.record_sent(send.operation, sequence, at.0);
                         }
                     }
                 }
@@ -333,7 +332,7 @@ impl Agent {
                 let now = clock.now();
                 let Some(received) = socket.receive() else { break };
                 let at = arrival(stamps, process, own, &received, clock, now);
-                prober.received(channel, received.from, &received.bytes, at);
+                prober.record_packet(channel, received.from, &received.bytes, at);
                 if taken == TAKEN {
                     *pending = true;
                     break;

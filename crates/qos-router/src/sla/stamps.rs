@@ -10,7 +10,7 @@ use crate::frame::Probe;
 
 /// Bytes of UDP payload that distinguish packets.
 pub const KEY_BYTES: usize = 16;
-/// Stamps that are held; what is older than these belongs to packets that no socket got.
+/// Maximum number of stored stamps; older ones belong to packets that no socket received.
 const HELD: usize = 8192;
 
 /// Identification of a packet.
@@ -80,13 +80,13 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Keeps a packet's time; of two packets that look the same the first is kept.
+    /// Stores a packet's time; of two identical packets the first one counts.
     pub fn insert(&mut self, key: Key, at: u64) {
         self.make_room();
         self.held.entry(key).or_insert(at);
     }
 
-    /// Keeps a packet's time; of two packets that look the same the last is kept, since nobody asked for the first.
+    /// Stores a packet's time; of two identical packets the last one counts, because the first one was not used.
     pub fn replace(&mut self, key: Key, at: u64) {
         self.make_room();
         self.held.insert(key, at);

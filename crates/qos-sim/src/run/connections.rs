@@ -51,7 +51,7 @@ impl<W: Write> Run<'_, W> {
         let over = if flow.background { self.world.traffic.end } else { now + Duration(duration_ns) };
         match way {
             Way::Forward => {
-                if transfer.established(1, now) && !flow.background {
+                if transfer.is_newly_established(1, now) && !flow.background {
                     self.world.events.put(over, Event::Received(transfer.stream as u32));
                 }
                 if let Some((sent, _)) = segment.timestamps.filter(|_| segment.len > 0) {
@@ -68,7 +68,7 @@ impl<W: Write> Run<'_, W> {
                 Ok(())
             }
             Way::Backward => {
-                if !transfer.established(0, now) {
+                if !transfer.is_newly_established(0, now) {
                     return Ok(());
                 }
                 let (interval, duration) = (flow.interval_ns, over.since(now).0);
@@ -101,7 +101,7 @@ impl<W: Write> Run<'_, W> {
     pub(super) fn note(&mut self, number: usize, now: Time) {
         let transfer = &mut self.world.traffic.transfers[number];
         let flow = &self.world.traffic.flows[self.world.traffic.streams[transfer.stream].flow];
-        if transfer.stopped() {
+        if transfer.is_stopped() {
             return;
         }
         transfer.sample_round_trip();

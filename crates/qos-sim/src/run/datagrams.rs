@@ -27,7 +27,7 @@ impl<W: Write> Run<'_, W> {
                 Step::Send(Datagram { stream, port, payload }) => {
                     let udp = &mut self.world.traffic.datagrams[stream];
                     let content =
-                        Content::Udp { stream: stream as u32, number: udp.sends(payload), sent: now, payload };
+                        Content::Udp { stream: stream as u32, number: udp.record_sent(payload), sent: now, payload };
                     let number = udp.stream;
                     let way = &self.world.traffic.streams[number].ways[Way::Forward as usize];
                     let mut packet = way.packet(number, Way::Forward, ecn::NOT_ECT, content);

@@ -32,7 +32,7 @@ impl Engines {
     }
 
     /// Returns the owner of an engine.
-    pub fn runs(&self, station: usize) -> Runs {
+    pub fn owner(&self, station: usize) -> Runs {
         self.stations[station].runs
     }
 

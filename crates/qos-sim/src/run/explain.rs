@@ -145,7 +145,7 @@ impl<W: Write> Run<'_, W> {
 
     /// Records the output of an engine for the packet of the question.
     #[cold]
-    pub(super) fn answered(&mut self, now: Time, output: &Output<PacketId>) {
+    pub(super) fn record_outcome(&mut self, now: Time, output: &Output<PacketId>) {
         let Some(mut asking) = self.asking.take() else { return };
         if let (Some((station, port)), Some(answer)) = (asking.output, &mut asking.answer) {
             let time = match output {

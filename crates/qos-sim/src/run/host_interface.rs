@@ -13,7 +13,7 @@ pub const QUEUE_BYTES: u64 = 1000 * (MTU + ETHERNET_HEADER) as u64;
 const ETHERNET_HEADER: u32 = 14;
 /// Depth of the token bucket in line time: frames leave the host's queue this much ahead of the line's clock, and wait
 /// at the line. At least two full frames. It is the virtual lab's, whose kernel needs it to make up for late timers; so
-/// a connection's small queue holds there what it holds here.
+/// a connection's small queue holds the same number of bytes there.
 const BURST_NS: u64 = 5_000_000;
 /// Bytes of a full frame on the line, with Ethernet's overhead of 38 bytes.
 const FULL_FRAME: u64 = MTU as u64 + 38;

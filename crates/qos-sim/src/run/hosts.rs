@@ -41,7 +41,7 @@ impl Hosts {
     }
 
     /// Counts a packet that has arrived at its host.
-    pub fn received(&mut self, host: usize) {
+    pub fn count_received(&mut self, host: usize) {
         self.reports[host].packets_received += 1;
     }
 

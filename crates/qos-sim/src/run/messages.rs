@@ -36,12 +36,12 @@ impl<W: Write> Run<'_, W> {
         }
         for send in self.world.agents.of(node).poll(now) {
             let Some(packet) = self.world.request(node, &send) else {
-                self.world.agents.of(node).prober.not_sent(&send);
+                self.world.agents.of(node).prober.record_unsent(&send);
                 continue;
             };
             let agent = self.world.agents.of(node);
             if let Some(sequence) = send.sequence {
-                agent.prober.sent(send.operation, sequence, now.0);
+                agent.prober.record_sent(send.operation, sequence, now.0);
             }
             let done = Time(agent.process.take_up(now.0));
             let packet = self.world.emit(packet, send.bytes);
@@ -76,7 +76,7 @@ impl<W: Write> Run<'_, W> {
             Next::By(end) => end,
             Next::Here => return self.reaches(node, now, now, id),
             Next::Nowhere => {
-                world.tally.expired();
+                world.tally.count_expired();
                 world.pool.release(id);
                 return Ok(());
             }
@@ -94,24 +94,24 @@ impl<W: Write> Run<'_, W> {
             world.pool.release(id);
             return Ok(());
         };
-        world.agents.of(node).left(&packet, world.pool.message(id), taken.leaves);
+        world.agents.of(node).record_departure(&packet, world.pool.message(id), taken.leaves);
         world.engines.receive(engine, taken.entered, port, descriptor, id);
         world.schedule(engine);
-        self.see(end, Side::Wire, now, taken.starts, id)
+        self.capture(end, Side::Wire, now, taken.starts, id)
     }
 
     /// Handles a packet to the node itself that arrived at `at`.
     pub(super) fn reaches(&mut self, node: usize, now: Time, at: Time, id: PacketId) -> io::Result<()> {
         let packet = *self.world.pool.get(id);
         let agent = self.world.agents.of(node);
-        let done = if agent.takes(&packet) { agent.process.take_up(at.0) } else { at.0 };
+        let done = if agent.accepts(&packet) { agent.process.take_up(at.0) } else { at.0 };
         self.at(now, Time(done), Message::IsTaken(id))
     }
 
     /// Handles an arrived message after process level.
     pub(super) fn taken(&mut self, at: Time, id: PacketId) -> io::Result<()> {
         let world = &mut self.world;
-        world.tally.delivered();
+        world.tally.count_delivered();
         let mut message = world.pool.message(id).to_vec();
         let packet = *world.pool.get(id);
         world.pool.release(id);
@@ -147,7 +147,7 @@ impl<W: Write> Run<'_, W> {
 impl Agent {
     /// Returns whether process level handles a packet: requests that the IP stack answers, and packets for its own
     /// operations and responder.
-    fn takes(&self, packet: &Packet) -> bool {
+    fn accepts(&self, packet: &Packet) -> bool {
         match packet.protocol() {
             protocol::UDP => {
                 let port = packet.destination_port;
@@ -164,12 +164,12 @@ impl Agent {
             if let Some(answer) = packet::icmp_answer(message, packet.ipv6, stamp) {
                 return Some((answer, (packet.dscp << 2) | packet.ecn));
             }
-            self.prober.received(Channel::Icmp, from, message, at.0);
+            self.prober.record_packet(Channel::Icmp, from, message, at.0);
             return None;
         }
         let port = packet.destination_port;
         if let Some(operation) = self.operation_at(port) {
-            self.prober.received(Channel::Udp(operation), from, message, at.0);
+            self.prober.record_packet(Channel::Udp(operation), from, message, at.0);
             return None;
         }
         let responder = self.responder.as_mut()?;
@@ -182,16 +182,16 @@ impl Agent {
     }
 
     /// Handles a message that has left a host's queue.
-    fn left(&mut self, packet: &Packet, message: &[u8], at: Time) {
+    fn record_departure(&mut self, packet: &Packet, message: &[u8], at: Time) {
         if packet.protocol() == protocol::UDP {
             if let (Some(operation), false) =
                 (self.operation_at(packet.source_port), packet.destination_port == CONTROL_PORT)
             {
-                self.prober.sent_udp(operation, message, at.0);
+                self.prober.record_sent_udp(operation, message, at.0);
             }
         } else if let [_, _, _, _, high, low, first, second, ..] = message {
             let [identifier, sequence] = [[*high, *low], [*first, *second]].map(u16::from_be_bytes);
-            self.prober.sent_icmp(identifier, sequence, at.0);
+            self.prober.record_sent_icmp(identifier, sequence, at.0);
         }
     }
 }
@@ -246,7 +246,7 @@ impl World {
         if packet.protocol() == protocol::ICMPV6 {
             complete_icmpv6(&mut message, [packet.source, packet.destination].map(|each| self.address(each)));
         }
-        self.tally.offered();
+        self.tally.count_offered();
         self.pool.put_message(packet, message)
     }
 }

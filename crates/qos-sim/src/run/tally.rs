@@ -19,22 +19,22 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts a packet that a host handed to its interface.
-    pub fn offered(&mut self) {
+    pub fn count_offered(&mut self) {
         self.offered += 1;
     }
 
     /// Counts a packet that arrived at its host.
-    pub fn delivered(&mut self) {
+    pub fn count_delivered(&mut self) {
         self.delivered += 1;
     }
 
     /// Counts a packet that an engine dropped.
-    pub fn dropped(&mut self, reason: DropReason) {
+    pub fn count_dropped(&mut self, reason: DropReason) {
         self.dropped[reason as usize] += 1;
     }
 
     /// Counts a packet that a router dropped because its time to live expired.
-    pub fn expired(&mut self) {
+    pub fn count_expired(&mut self) {
         self.expired += 1;
     }
 

@@ -46,13 +46,13 @@ impl<W: Write> Run<'_, W> {
             Output::Departure(departure) => departure,
             Output::Dropped(dropped) => {
                 if dropped.payload == self.traced {
-                    self.answered(now, output);
+                    self.record_outcome(now, output);
                     return Ok(());
                 }
                 if dropped.towards == Side::Inside && dropped.reason != DropReason::Lost {
-                    self.see_port(station, dropped.port, Side::Inside, now, dropped.time, dropped.payload)?;
+                    self.capture_port(station, dropped.port, Side::Inside, now, dropped.time, dropped.payload)?;
                 }
-                self.world.tally.dropped(dropped.reason);
+                self.world.tally.count_dropped(dropped.reason);
                 self.world.pool.release(dropped.payload);
                 return Ok(());
             }
@@ -60,12 +60,12 @@ impl<W: Write> Run<'_, W> {
         debug_assert!(departure.time <= now);
         let Departure { time, port, side, ref descriptor, payload } = *departure;
         if payload == self.traced {
-            self.answered(now, output);
+            self.record_outcome(now, output);
             return Ok(());
         }
-        match (side, self.world.engines.runs(station)) {
+        match (side, self.world.engines.owner(station)) {
             (Side::Inside, Runs::Router(node)) => {
-                self.see_port(station, port, Side::Inside, now, time, payload)?;
+                self.capture_port(station, port, Side::Inside, now, time, payload)?;
                 match self.world.routes.next(node, self.world.pool.get(payload).destination) {
                     Next::Here => return self.reaches(node, now, time, payload),
                     Next::By(end) => self.world.forward(station, Some(end), departure),
@@ -78,7 +78,7 @@ impl<W: Write> Run<'_, W> {
                 let packet = self.world.pool.get_mut(payload);
                 (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
                 packet.tag = (descriptor.tags > 0).then_some(Tag { cos: descriptor.cos, vlan: descriptor.vlan });
-                self.see_port(station, port, Side::Wire, now, time, payload)?;
+                self.capture_port(station, port, Side::Wire, now, time, payload)?;
             }
         }
         let from = self.world.network.ports[station][usize::from(port.0)];
@@ -97,15 +97,15 @@ impl<W: Write> Run<'_, W> {
             self.world.schedule(engine);
             return Ok(());
         }
-        self.see(end, Side::Inside, now, now, id)?;
-        self.world.hosts.received(node);
+        self.capture(end, Side::Inside, now, now, id)?;
+        self.world.hosts.count_received(node);
         let packet = self.world.pool.get(id);
         match &packet.content {
             Content::Message { .. } => self.reaches(node, now, now, id),
             Content::Udp { stream, number, sent, payload } => {
                 let (stream, number, sent, payload) = (*stream as usize, *number, *sent, *payload);
                 self.world.pool.release(id);
-                self.world.tally.delivered();
+                self.world.tally.count_delivered();
                 self.world.datagram_arrives(now, stream, number, sent, payload);
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl<W: Write> Run<'_, W> {
                 let segment = Segment { ecn: packet.ecn, ..*segment };
                 let (transfer, way) = (*transfer as usize, packet.way);
                 self.world.pool.release(id);
-                self.world.tally.delivered();
+                self.world.tally.count_delivered();
                 self.segment_arrives(now, transfer, way, &segment)
             }
         }
@@ -122,7 +122,7 @@ impl<W: Write> Run<'_, W> {
     /// Sends a packet of a host. Returns the time at which it leaves the host's queue: now if the queue drops it.
     pub(super) fn send(&mut self, now: Time, packet: Packet) -> io::Result<Time> {
         let world = &mut self.world;
-        world.tally.offered();
+        world.tally.count_offered();
         let way = &world.traffic.streams[packet.stream as usize].ways[packet.way as usize];
         let end = way.end;
         let descriptor = describe(&way.descriptor, &packet, way.framing);
@@ -132,13 +132,13 @@ impl<W: Write> Run<'_, W> {
         let id = world.pool.put(packet);
         world.engines.receive(engine, taken.entered, port, descriptor, id);
         world.schedule(engine);
-        self.see(end, Side::Wire, now, taken.starts, id)?;
+        self.capture(end, Side::Wire, now, taken.starts, id)?;
         Ok(taken.leaves)
     }
 
     /// Captures a packet that passes a port of an engine, if there is a capture.
     #[inline]
-    fn see_port(
+    fn capture_port(
         &mut self,
         station: usize,
         port: PortId,
@@ -148,13 +148,20 @@ impl<W: Write> Run<'_, W> {
         packet: PacketId,
     ) -> io::Result<()> {
         let end = self.world.network.ports[station][usize::from(port.0)];
-        self.see(end, side, now, time, packet)
+        self.capture(end, side, now, time, packet)
     }
 
     /// Captures a packet that passes an end of a link (`Side::Wire`: outgoing) at `time`, which is not before `now`.
     #[inline]
-    pub(super) fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
-        match self.recorders.sees(end) {
+    pub(super) fn capture(
+        &mut self,
+        end: usize,
+        side: Side,
+        now: Time,
+        time: Time,
+        packet: PacketId,
+    ) -> io::Result<()> {
+        match self.recorders.is_captured(end) {
             true => self.record(end, side, now, time, packet),
             false => Ok(()),
         }
@@ -170,7 +177,7 @@ impl<W: Write> Run<'_, W> {
         };
         let [source, destination] =
             [packet.source, packet.destination].map(|number| self.world.traffic.addresses[number as usize]);
-        self.recorders.see(end, now, time, (packet, message), Hop { from, to, source, destination })
+        self.recorders.record(end, now, time, (packet, message), Hop { from, to, source, destination })
     }
 
     /// Reads the routers' counters.
@@ -178,7 +185,7 @@ impl<W: Write> Run<'_, W> {
         // The end may come with a sample.
         let again = self.world.sampled.replace(now) == Some(now);
         for station in 0..self.world.engines.len() {
-            let Runs::Router(node) = self.world.engines.runs(station) else { continue };
+            let Runs::Router(node) = self.world.engines.owner(station) else { continue };
             self.settle(station, now)?;
             let pool = &self.world.pool;
             // A simulated packet's identification is 0, as in captures.

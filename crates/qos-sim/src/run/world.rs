@@ -119,7 +119,7 @@ impl World {
         packet.ttl -= 1;
         // Every flow's path was checked, so there is a route; there may be more routers than hops.
         let (Some(end), 1..) = (end, packet.ttl) else {
-            self.tally.expired();
+            self.tally.count_expired();
             self.pool.release(payload);
             return;
         };

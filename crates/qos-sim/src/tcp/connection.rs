@@ -164,7 +164,7 @@ impl Connection {
 
     /// Sends a FIN after the offered data.
     pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if !self.sender.stream().closing() {
+        if !self.sender.stream().is_closing() {
             self.sender.stream_mut().close();
             self.send_new(now, out);
         }
@@ -307,7 +307,7 @@ impl Connection {
         let header = self.header(now);
         let mut emit = Emit::new(now, out, header);
         act(&mut self.sender, &mut emit);
-        if emit.used() {
+        if emit.is_used() {
             self.note_acknowledged();
         }
     }
@@ -322,7 +322,7 @@ impl Connection {
 
     fn note_acknowledged(&mut self) {
         self.acknowledged = self.receiver.next();
-        self.policy.sent(self.acknowledged);
+        self.policy.record_sent(self.acknowledged);
     }
 
     /// Handles the deadline of [`Connection::deadline`].
@@ -345,7 +345,7 @@ impl Connection {
             return;
         }
         self.with_sender(now, out, |sender, emit| sender.on_deadline(emit));
-        if self.policy.due(now, self.sender.rtt().timeout()) {
+        if self.policy.is_due(now, self.sender.rtt().timeout()) {
             self.acknowledge(now, out);
         }
     }
@@ -374,8 +374,8 @@ impl Connection {
     }
 
     /// Returns whether the other end has closed and all of its data has arrived.
-    pub fn peer_finished(&self) -> bool {
-        self.receiver.finished()
+    pub fn is_peer_finished(&self) -> bool {
+        self.receiver.is_finished()
     }
 
     /// Returns the state of the connection.
@@ -384,7 +384,7 @@ impl Connection {
             return if self.passive { State::SynReceived } else { State::SynSent };
         }
         let stream = self.sender.stream();
-        match (stream.closing(), stream.finished()) {
+        match (stream.is_closing(), stream.is_finished()) {
             (true, true) => State::Closed,
             (true, false) => State::Closing,
             _ => State::Established,

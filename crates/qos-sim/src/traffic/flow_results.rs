@@ -87,7 +87,7 @@ fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamRepo
     StreamReport {
         stream: stream.number,
         local_port: stream.local_port,
-        connected: transfer.connected(),
+        connected: transfer.is_connected(),
         complete: stream.complete,
         seconds: seconds(flow.duration_ns - stream.offset.0),
         bytes: transfer.counted,

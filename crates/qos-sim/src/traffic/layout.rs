@@ -27,7 +27,7 @@ const MOST_INTERVALS: u64 = 1_000_000;
 /// Maximum uptime of a host's clock at the start of the run, in ticks: any position in the longest slots used by TCP
 /// timers.
 const MOST_TICKS_RUN: u64 = 512;
-/// Streams of a flow.
+/// Maximum number of streams of a flow.
 const MOST_STREAMS: u32 = 10_000;
 
 fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {

@@ -173,7 +173,7 @@ impl Transfer {
         match (way, &mut self.ends) {
             (Way::Forward, [_, Some(server)]) => {
                 server.on_segment(now, segment, out);
-                if server.peer_finished() {
+                if server.is_peer_finished() {
                     server.close(now, out);
                 }
             }
@@ -189,7 +189,7 @@ impl Transfer {
     }
 
     /// Returns whether the connection has just been established at an end.
-    pub fn established(&mut self, end: usize, now: Time) -> bool {
+    pub fn is_newly_established(&mut self, end: usize, now: Time) -> bool {
         let Some(connection) = &self.ends[end] else { return false };
         let waiting = matches!(connection.state(), State::SynSent | State::SynReceived);
         if waiting || self.since[end].is_some() {
@@ -342,7 +342,7 @@ impl Transfer {
     }
 
     /// Returns whether the sender's time is over.
-    pub fn stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.retransmitted.is_some()
     }
 
@@ -357,7 +357,7 @@ impl Transfer {
     }
 
     /// Returns whether the connection was established at the receiver.
-    pub fn connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.since[1].is_some()
     }
 

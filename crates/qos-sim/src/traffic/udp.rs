@@ -12,7 +12,7 @@ use crate::network::LONGEST_NS;
 use crate::packet::{ip_header, MTU, UDP_HEADER};
 use crate::scenario::{Flow, RateLayer};
 
-/// Frames in a cycle.
+/// Maximum number of frames in a cycle.
 const MOST_FRAMES: usize = 10_000;
 /// Bytes of a frame.
 const LARGEST_FRAME: u32 = 10_000_000;
@@ -180,7 +180,7 @@ impl UdpStream {
     }
 
     /// Records a departing datagram and returns its number.
-    pub fn sends(&mut self, payload: u32) -> u64 {
+    pub fn record_sent(&mut self, payload: u32) -> u64 {
         let number = self.sent;
         self.sent += 1;
         self.sent_bytes += u64::from(payload);
@@ -188,8 +188,8 @@ impl UdpStream {
     }
 
     pub fn arrives(&mut self, now: Time, number: u64, sent: Time, payload: u32) {
-        self.sequence.arrived(number);
-        self.jitter.arrived(sent.0, now.0);
+        self.sequence.record_arrival(number);
+        self.jitter.record_arrival(sent.0, now.0);
         self.bytes += u64::from(payload);
         self.last = Some(now);
     }

@@ -74,7 +74,7 @@ fn transfer(path: &Path, settings: &Settings, seed: u64, bytes: u64) -> (Statist
     net.run(Time(u64::MAX / 2));
     assert_eq!(net.received(flow), bytes, "{:?}", net.client(flow).statistics());
     assert_eq!(net.client(flow).state(), State::Closed);
-    assert!(net.server(flow).peer_finished());
+    assert!(net.server(flow).is_peer_finished());
     let statistics = net.client(flow).statistics();
     assert_eq!(statistics.acknowledged_bytes, bytes);
     assert_eq!(statistics.pipe, 0);

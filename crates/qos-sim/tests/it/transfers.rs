@@ -18,6 +18,6 @@ fn a_transfer_without_loss_uses_the_link() {
     net.run(Time(60_000_000_000));
     assert_eq!(net.received(flow), 10_000_000);
     assert_eq!(net.client(flow).state(), State::Closed);
-    assert!(net.server(flow).peer_finished());
+    assert!(net.server(flow).is_peer_finished());
     assert_eq!(net.client(flow).statistics().acknowledged_bytes, 10_000_000);
 }

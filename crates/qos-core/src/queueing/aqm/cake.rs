@@ -173,7 +173,7 @@ impl<P> Tin<P> {
     }
 
     /// Returns whether the set has flows that may have packets.
-    fn serves(&self) -> bool {
+    fn has_flows(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }
 
@@ -206,7 +206,7 @@ impl<P> Tin<P> {
         }
     }
 
-    fn left(&mut self, now: Time, item: &Item<P>) {
+    fn record_departure(&mut self, now: Time, item: &Item<P>) {
         let delay = now.since(item.arrival).0;
         self.sent.add(item.bytes());
         self.decisions.sojourn_ns = Some(delay);
@@ -288,7 +288,7 @@ impl<P> Cake<P> {
         }
         let ((number, at), _) = longest;
         let tin = &mut self.tins[number];
-        tin.flows[at].law.overflowed(now, &tin.plan);
+        tin.flows[at].law.record_overflow(now, &tin.plan);
         let Some(item) = tin.pop(at) else { return false };
         tin.decisions.overlimit.add(item.bytes());
         self.uncount(item.bytes());
@@ -298,18 +298,18 @@ impl<P> Cake<P> {
 
     /// Returns the tin to serve.
     fn choose_tin(&mut self, now: Time) -> Option<usize> {
-        if !self.tins.iter().any(Tin::serves) {
+        if !self.tins.iter().any(Tin::has_flows) {
             return None;
         }
         if self.tins[0].plan.threshold_bps > 0 {
             // The last one below its threshold, or else the next one to be served.
-            let serving = || (0..self.tins.len()).filter(|tin| self.tins[*tin].serves());
+            let serving = || (0..self.tins.len()).filter(|tin| self.tins[*tin].has_flows());
             let below = serving().rev().find(|tin| self.tins[*tin].time_next <= now);
             return below.or_else(|| serving().min_by_key(|tin| (self.tins[*tin].time_next, usize::MAX - tin)));
         }
         loop {
             let tin = &mut self.tins[self.current];
-            if tin.deficit >= 0 && tin.serves() {
+            if tin.deficit >= 0 && tin.has_flows() {
                 return Some(self.current);
             }
             if tin.deficit <= 0 {
@@ -433,7 +433,7 @@ impl<P> Manage<P> for Cake<P> {
             };
             // It stays in front until its quantum is used.
             list.push_front(at as u32);
-            tin.left(now, &item);
+            tin.record_departure(now, &item);
             self.charge(number, at, item.bytes(), now);
             return Some(item);
         }

@@ -41,7 +41,7 @@ fn control_law(from: Time, interval: Duration, count: u32) -> Time {
 
 impl Cobalt {
     /// Records that a packet of this queue was dropped because the buffer was full.
-    pub fn overflowed(&mut self, now: Time, tin: &TinPlan) {
+    pub fn record_overflow(&mut self, now: Time, tin: &TinPlan) {
         if now.since(self.blue_timer) > tin.target {
             self.probability = self.probability.saturating_add(BLUE_UP);
             self.blue_timer = now;
@@ -170,8 +170,8 @@ mod tests {
     fn blue_learns_from_full_and_from_empty_queues() {
         let mut law = Cobalt::default();
         for number in 1..=4 {
-            law.overflowed(Time(number * 6 * MS), &TIN);
-            law.overflowed(Time(number * 6 * MS + MS), &TIN);
+            law.record_overflow(Time(number * 6 * MS), &TIN);
+            law.record_overflow(Time(number * 6 * MS + MS), &TIN);
         }
         assert_eq!(law.probability, 4 << 24);
         assert!(decide(&mut law, 30, 1, 2, (4 << 24) - 1).drop, "lack of ECN is deliberate");

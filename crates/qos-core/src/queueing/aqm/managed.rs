@@ -61,7 +61,7 @@ impl<P> Managed<P> {
         lost: &mut Vec<Lost<P>>,
     ) -> Result<Place, DropReason> {
         let place = each!(&mut self.kind, queue => queue.admit(now, descriptor, lost));
-        self.look();
+        self.update_front();
         place
     }
 
@@ -69,7 +69,7 @@ impl<P> Managed<P> {
     pub fn stage(&mut self, now: Time, lost: &mut Vec<Lost<P>>) {
         if self.staged.is_none() {
             self.staged = each!(&mut self.kind, queue => queue.leave(now, lost));
-            self.look();
+            self.update_front();
         }
     }
 
@@ -82,7 +82,7 @@ impl<P> Managed<P> {
     }
 
     /// Stores the known properties of the packet that leaves next.
-    fn look(&mut self) {
+    fn update_front(&mut self) {
         let bytes = match &self.staged {
             Some(item) => Some(item.bytes()),
             None => each!(&self.kind, queue => Manage::<P>::next_bytes(queue)),
@@ -100,7 +100,7 @@ impl<P> Discipline<P> for Managed<P> {
 
     fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P> {
         each!(&mut self.kind, queue => queue.join(place, item));
-        self.look();
+        self.update_front();
         Inserted::BEHIND
     }
 
@@ -110,7 +110,7 @@ impl<P> Discipline<P> for Managed<P> {
 
     fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let item = self.staged.take().or_else(|| each!(&mut self.kind, queue => queue.remove()))?;
-        self.look();
+        self.update_front();
         Some(take(item))
     }
 

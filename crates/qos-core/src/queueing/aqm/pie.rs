@@ -93,7 +93,7 @@ impl Pie {
     }
 
     /// Records that a packet was dropped because the queue was full.
-    pub fn overflowed(&mut self) {
+    pub fn record_overflow(&mut self) {
         self.accumulated = 0.0;
     }
 
@@ -150,7 +150,7 @@ impl Pie {
 
     /// Records a packet that has left at `now` after waiting for `sojourn`; `backlog` is the remaining queue in counted
     /// bytes.
-    pub fn departed(&mut self, now: Time, sojourn: Duration, backlog: u64) {
+    pub fn record_departure(&mut self, now: Time, sojourn: Duration, backlog: u64) {
         self.delay = if backlog == 0 { Duration::ZERO } else { sojourn };
         let since = self.left.map_or(Duration::ZERO, |left| now.since(left));
         self.left = Some(now);
@@ -263,10 +263,10 @@ mod tests {
     #[test]
     fn pie_passes_bursts_and_short_queues() {
         let mut pie = pie(1.0, 40, 40);
-        pie.departed(Time(0), Duration::from_millis(40), 50_000);
-        pie.departed(Time(149 * MS), Duration::from_millis(40), 50_000);
+        pie.record_departure(Time(0), Duration::from_millis(40), 50_000);
+        pie.record_departure(Time(149 * MS), Duration::from_millis(40), 50_000);
         assert!((0..20).all(|_| !pie.drops(1_514, 50_000)));
-        pie.departed(Time(150 * MS), Duration::from_millis(40), 50_000);
+        pie.record_departure(Time(150 * MS), Duration::from_millis(40), 50_000);
         assert!(pie.drops(1_514, 50_000));
         assert!(!pie.drops(1_514, 3_027));
         (pie.probability, pie.delay) = (0.19, Duration::from_millis(7));

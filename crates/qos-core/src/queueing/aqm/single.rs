@@ -131,7 +131,7 @@ impl<P> Manage<P> for PieQueue<P> {
         let bytes = descriptor.counted_len;
         self.law.advance(now, self.packets.bytes());
         if let Err(reason) = full(&self.packets, self.plan.limit, bytes, &mut self.decisions) {
-            self.law.overflowed();
+            self.law.record_overflow();
             return Err(reason);
         }
         if self.law.drops(bytes, self.packets.bytes()) {
@@ -150,7 +150,7 @@ impl<P> Manage<P> for PieQueue<P> {
         let item = self.packets.pop()?;
         let sojourn = now.since(item.arrival);
         self.decisions.sojourn_ns = Some(sojourn.0);
-        self.law.departed(now, sojourn, self.packets.bytes());
+        self.law.record_departure(now, sojourn, self.packets.bytes());
         Some(item)
     }
 

@@ -35,7 +35,7 @@ impl<P> Scheduler<P> {
         let mut touch_at = Time(u64::MAX);
         let mut node = from;
         loop {
-            if self.member(node).shaper.as_ref().is_some_and(|shaper| shaper.due(now)) {
+            if self.member(node).shaper.as_ref().is_some_and(|shaper| shaper.is_due(now)) {
                 let head = self.head(node).map(|head| head.counted_len);
                 if let Some(shaper) = &mut self.member_mut(node).shaper {
                     shaper.advance(now, head);

@@ -43,7 +43,7 @@ impl<P> Scheduler<P> {
         let Leaf { queue, random_detect, member, numbered, flows, .. } = &mut self.leaves[id.0];
         let (bytes, delayed, taken) = queue.dequeue(|item| {
             if let Some(red) = random_detect.as_mut() {
-                red.transmitted(&item.descriptor);
+                red.count_transmitted(&item.descriptor);
             }
             (item.bytes(), item.delayed, take(item))
         })?;
@@ -51,7 +51,7 @@ impl<P> Scheduler<P> {
         let emptied = member.depth.packets == 0;
         if emptied {
             if let Some(red) = random_detect {
-                red.emptied(now);
+                red.record_empty(now);
             }
         }
         if let Some(shaper) = &mut member.shaper {
@@ -64,7 +64,7 @@ impl<P> Scheduler<P> {
         let urgent = self.propagates && matches!(member.plan.rank, Rank::Priority(_));
         let mut parent = member.parent;
         if !member.only {
-            member.served(&mut self.inners[parent.0], bytes, urgent, now);
+            member.record_served(&mut self.inners[parent.0], bytes, urgent, now);
         }
         let mut node = NodeId::Leaf(id);
         if !settled && node != top {
@@ -99,7 +99,7 @@ impl<P> Scheduler<P> {
         // There is nothing above the root.
         let this = &mut from[0].member;
         if let Some(parent) = above.get_mut(this.parent.0) {
-            this.served(parent, bytes, urgent, now);
+            this.record_served(parent, bytes, urgent, now);
         }
     }
 }

@@ -234,7 +234,7 @@ impl<P> Scheduler<P> {
         let leaf = &mut self.leaves[id.0];
         leaf.drops.add(item.bytes());
         if let Some(red) = &mut leaf.random_detect {
-            red.overflowed(&item.descriptor);
+            red.record_overflow(&item.descriptor);
         }
         self.uncount(id, item.bytes());
     }

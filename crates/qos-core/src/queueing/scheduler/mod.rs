@@ -3,16 +3,16 @@
 //! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node, children with priority come first,
 //! in the later generation also those with priority classes further down. The others share
 //!
-//! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. Whenever two children both
-//!   have packets, what they get in proportion to their weights differs by at most a packet of each.
+//! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. While two children both have
+//!   packets, their shares in proportion to their weights differ by at most one packet of each.
 //! - or by sequence number, as classic weighted fair queueing does: the conversations of the interface's own fair
 //!   queueing, those of class-default, and the classes, each a conversation, are in one space of numbers.
 //! - or by number and in turn: priority and custom queueing ([`crate::queueing::turns`]).
 //!
-//! A node with a shaper takes part while the shaper lets its next packet go. A shaper of the classic generation stands
-//! before the interface's queues instead: what it lets go at the end of an interval joins one of them at once, whether
-//! or not the line has time for it. Nothing is searched: changes go up from a leaf to the root, through a tournament at
-//! each level, so that a packet costs the logarithm of the number of classes.
+//! A node with a shaper takes part while the shaper permits its next packet. A shaper of the classic generation
+//! precedes the interface's queues instead: the packets that it releases at the end of an interval join one of them at
+//! once, even if the line is busy. Changes are propagated from a leaf to the root, through a tournament at each level,
+//! so that the cost of a packet is logarithmic in the number of classes.
 
 mod audit;
 mod contest;

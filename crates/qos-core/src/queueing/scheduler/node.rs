@@ -186,7 +186,7 @@ impl Member {
     /// Updates the node's place among its siblings after a packet of this many bytes. An `urgent` packet takes nothing
     /// from the share of its class.
     #[inline]
-    pub(super) fn served(&mut self, parent: &mut Inner, bytes: u32, urgent: bool, now: Time) {
+    pub(super) fn record_served(&mut self, parent: &mut Inner, bytes: u32, urgent: bool, now: Time) {
         if urgent {
             // It goes behind its siblings with priority.
             if let Some(propagated) = &mut parent.propagated {
@@ -260,9 +260,9 @@ impl<P> Leaf<P> {
     /// Counts a packet for which the queue has no room.
     pub(super) fn refuse(&mut self, descriptor: &Descriptor) {
         self.drops.add(descriptor.counted_len);
-        self.queue.refused(descriptor);
+        self.queue.count_refused(descriptor);
         if let Some(red) = &mut self.random_detect {
-            red.overflowed(descriptor);
+            red.record_overflow(descriptor);
         }
     }
 

@@ -68,8 +68,8 @@ impl Congestion {
     }
 
     /// Takes a round trip, measured by the last segment that an acknowledgement delivers.
-    pub fn measured(&mut self, progress: &Progress, rtt: Duration) {
-        self.algorithm.measured(&mut self.window, progress, rtt);
+    pub fn take_round_trip(&mut self, progress: &Progress, rtt: Duration) {
+        self.algorithm.take_round_trip(&mut self.window, progress, rtt);
     }
 
     /// Grows the window for segments delivered outside a reduction.
@@ -79,8 +79,8 @@ impl Congestion {
     }
 
     /// Handles sending that resumes after everything had been acknowledged; `since` is the last transmission.
-    pub fn resumed(&mut self, now: Time, since: Time) {
-        self.algorithm.resumed(now, since);
+    pub fn resume(&mut self, now: Time, since: Time) {
+        self.algorithm.resume(now, since);
     }
 
     /// Begins a reduction.
@@ -104,7 +104,7 @@ impl Congestion {
 
     /// Records that this many segments were sent during the reduction.
     pub fn sent_in_reduction(&mut self, segments: u32) {
-        self.reduction.sent(segments);
+        self.reduction.record_sent(segments);
     }
 
     /// Completes the reduction.

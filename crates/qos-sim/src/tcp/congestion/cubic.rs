@@ -127,7 +127,7 @@ impl Cubic {
 }
 
 impl Algorithm for Cubic {
-    fn measured(&mut self, window: &mut Window, progress: &Progress, rtt: Duration) {
+    fn take_round_trip(&mut self, window: &mut Window, progress: &Progress, rtt: Duration) {
         if self.epoch.is_some_and(|epoch| self.ticks.begin(progress.now).since(epoch) < AFTER_CONGESTION) {
             return;
         }
@@ -162,7 +162,7 @@ impl Algorithm for Cubic {
         *self = Cubic::new(self.hystart.restarted(now, next), self.ticks);
     }
 
-    fn resumed(&mut self, now: Time, since: Time) {
+    fn resume(&mut self, now: Time, since: Time) {
         if let Some(epoch) = self.epoch {
             let [now, since] = [now, since].map(|time| self.ticks.begin(time));
             self.epoch = Some((epoch + now.since(since)).min(now));

@@ -16,7 +16,7 @@ impl Reduction {
     }
 
     /// Records that this many segments were sent.
-    pub fn sent(&mut self, segments: u32) {
+    pub fn record_sent(&mut self, segments: u32) {
         self.out += segments;
     }
 
@@ -55,7 +55,7 @@ mod tests {
             pipe -= 1;
             let window = reduction.window(1, pipe, 10, false).expect("a window");
             sent.push(window - pipe);
-            reduction.sent(window - pipe);
+            reduction.record_sent(window - pipe);
             pipe = window;
         }
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn prr_conserves_packets_below_the_threshold_and_grows_when_safe() {
         let mut reduction = Reduction::begin(20);
-        reduction.sent(1);
+        reduction.record_sent(1);
         assert_eq!(reduction.window(1, 5, 10, false), Some(6));
-        reduction.sent(1);
+        reduction.record_sent(1);
         assert_eq!(reduction.window(1, 5, 10, true), Some(7));
         assert_eq!(reduction.window(1, 10, 10, true), Some(10));
         assert_eq!(reduction.window(0, 10, 10, true), None);

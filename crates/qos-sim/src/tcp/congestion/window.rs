@@ -77,7 +77,7 @@ pub(crate) struct Progress {
 /// A congestion control that reacts only to loss.
 pub(crate) trait Algorithm: std::fmt::Debug + Send {
     /// Takes a round trip, measured by the last segment that this acknowledgement delivers.
-    fn measured(&mut self, _window: &mut Window, _progress: &Progress, _rtt: Duration) {}
+    fn take_round_trip(&mut self, _window: &mut Window, _progress: &Progress, _rtt: Duration) {}
 
     /// Grows the window for segments delivered outside a reduction.
     fn grow(&mut self, window: &mut Window, progress: &Progress);
@@ -89,7 +89,7 @@ pub(crate) trait Algorithm: std::fmt::Debug + Send {
     fn timed_out(&mut self, _now: Time, _next: u64) {}
 
     /// Handles sending that resumes after everything had been acknowledged; `since` is the last transmission.
-    fn resumed(&mut self, _now: Time, _since: Time) {}
+    fn resume(&mut self, _now: Time, _since: Time) {}
 }
 
 #[cfg(test)]

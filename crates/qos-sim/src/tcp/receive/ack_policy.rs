@@ -168,7 +168,7 @@ impl AckPolicy {
     }
 
     /// Records an acknowledgement of everything before `next`.
-    pub(crate) fn sent(&mut self, next: u64) {
+    pub(crate) fn record_sent(&mut self, next: u64) {
         self.acknowledged = next;
         self.timer = None;
         self.compressed = 0;
@@ -182,7 +182,7 @@ impl AckPolicy {
     }
 
     /// Returns whether an acknowledgement is due. An expired delay doubles the next one.
-    pub(crate) fn due(&mut self, now: Time, rto: Duration) -> bool {
+    pub(crate) fn is_due(&mut self, now: Time, rto: Duration) -> bool {
         let delayed = self.timer.is_some_and(|timer| timer.at <= now);
         if delayed {
             self.delay = (self.delay * 2).min(rto.0);

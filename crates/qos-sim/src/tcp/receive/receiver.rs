@@ -79,13 +79,13 @@ impl Receiver {
     }
 
     /// Returns whether the other end has closed and everything has arrived.
-    pub(crate) fn finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next >= fin)
     }
 
     /// Returns the number of payload bytes that the application has; `first` is the number of the first.
     pub(crate) fn payload_since(&self, first: u64) -> u64 {
-        self.next - first - u64::from(self.finished())
+        self.next - first - u64::from(self.is_finished())
     }
 
     /// Handles a segment.
@@ -105,7 +105,7 @@ impl Receiver {
             self.fin = Some(end);
         }
         if let Some((_, echo)) = segment.timestamps.filter(|_| self.timestamps) {
-            self.window.echoed(now, Time(echo));
+            self.window.take_echo(now, Time(echo));
         }
         if start > self.next {
             if !self.keep(start, end) {
@@ -133,7 +133,7 @@ impl Receiver {
             self.forget_delivered();
         }
         let beyond = self.gaps.back().map_or(0, |block| block.end - self.next);
-        self.window.delivered(now, self.next, u64::from(segment.len), beyond);
+        self.window.take_delivered(now, self.next, u64::from(segment.len), beyond);
         Arrival::InOrder { filled: had_gaps && self.gaps.is_empty() }
     }
 
@@ -233,7 +233,7 @@ impl Receiver {
 /// buffer.
 ///
 /// The application reads everything at once. The receiver measures the round trip by the echo of a timestamp, otherwise
-/// by the minimum time in which a whole window came, as Linux.
+/// by the minimum time in which a whole window arrived, as in Linux.
 #[derive(Clone, Debug)]
 struct ReceiveWindow {
     /// Window that may be offered at present (Linux rcv_ssthresh).
@@ -276,7 +276,7 @@ impl ReceiveWindow {
     }
 
     /// Handles payload in order, up to `next` (exclusive); `beyond` bytes from there on end the data after gaps.
-    fn delivered(&mut self, now: Time, next: u64, len: u64, beyond: u64) {
+    fn take_delivered(&mut self, now: Time, next: u64, len: u64, beyond: u64) {
         self.measure(now, next);
         self.grow(len);
         let Some(round_trip) = self.round_trip else { return };
@@ -306,7 +306,7 @@ impl ReceiveWindow {
     }
 
     /// Measures the round trip by a new echo of a time stamp.
-    fn echoed(&mut self, now: Time, echo: Time) {
+    fn take_echo(&mut self, now: Time, echo: Time) {
         if echo > self.last_echo {
             self.last_echo = echo;
             let sample = now.since(echo).0;

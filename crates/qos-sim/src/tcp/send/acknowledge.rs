@@ -105,7 +105,7 @@ impl Sender {
                 // The echo of a segment sent before the retransmission: the original was delivered.
                 let original = sent.is(EVER_RETRANSMITTED) && news.echo.is_some_and(|echo| echo < sent.at);
                 if !original {
-                    self.loss.delivered(now, &sent, self.rtt.least());
+                    self.loss.record_delivered(now, &sent, self.rtt.least());
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Sender {
             news.restart_timer = rtt.is_some() && first < self.board.get(head).at;
         }
         if let Some(rtt) = rtt {
-            self.congestion.measured(&self.progress(now, count), rtt);
+            self.congestion.take_round_trip(&self.progress(now, count), rtt);
         }
     }
 

@@ -41,7 +41,7 @@ impl Emit<'_> {
     }
 
     /// Returns whether a segment carried the acknowledgement.
-    pub fn used(&self) -> bool {
+    pub fn is_used(&self) -> bool {
         self.used
     }
 

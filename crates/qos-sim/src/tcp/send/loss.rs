@@ -97,7 +97,7 @@ impl LossDetection {
 
     /// Records a segment that was delivered after the `span` segments that follow it: as many may be out of order
     /// without a loss.
-    pub fn reordered(&mut self, span: u64) {
+    pub fn record_reordering(&mut self, span: u64) {
         if span > u64::from(self.threshold) {
             self.threshold = span.min(u64::from(MOST_REORDERING)) as u32;
         }
@@ -106,7 +106,7 @@ impl LossDetection {
 
     /// Records reported duplicates of `segments` segments. Returns false if the network made them: there are more than
     /// the sender retransmitted (`retransmitted`).
-    pub fn duplicated(&mut self, segments: u64, retransmitted: u64) -> bool {
+    pub fn record_duplicates(&mut self, segments: u64, retransmitted: u64) -> bool {
         self.duplicates += segments;
         self.duplicates <= retransmitted
     }
@@ -119,9 +119,9 @@ impl LossDetection {
     }
 
     /// Records a delivered segment.
-    pub fn delivered(&mut self, now: Time, sent: &Sent, least_rtt: Option<Duration>) {
+    pub fn record_delivered(&mut self, now: Time, sent: &Sent, least_rtt: Option<Duration>) {
         if let Rule::Rack(rack) = &mut self.rule {
-            rack.delivered(now, sent, least_rtt);
+            rack.record_delivered(now, sent, least_rtt);
         }
     }
 
@@ -133,9 +133,9 @@ impl LossDetection {
     }
 
     /// Handles the end of a recovery, which was undone or not.
-    pub fn recovery_ended(&mut self, undone: bool) {
+    pub fn end_recovery(&mut self, undone: bool) {
         if let Rule::Rack(rack) = &mut self.rule {
-            rack.recovery_ended(undone);
+            rack.end_recovery(undone);
         }
     }
 

@@ -58,7 +58,7 @@ impl Rack {
     ///
     /// A retransmission that seems to be delivered faster than any round trip does not count: the original was
     /// delivered.
-    pub fn delivered(&mut self, now: Time, segment: &Sent, least_rtt: Option<Duration>) {
+    pub fn record_delivered(&mut self, now: Time, segment: &Sent, least_rtt: Option<Duration>) {
         let rtt = now.since(segment.at);
         if segment.is(EVER_RETRANSMITTED) && least_rtt.is_none_or(|least| rtt < least) {
             return;
@@ -141,7 +141,7 @@ impl Rack {
     }
 
     /// Handles the end of a recovery, which was undone or not.
-    pub fn recovery_ended(&mut self, undone: bool) {
+    pub fn end_recovery(&mut self, undone: bool) {
         self.persist = if undone { (self.persist + 1).min(PERSIST) } else { self.persist.saturating_sub(1) };
     }
 }

@@ -22,7 +22,7 @@ impl Sender {
         }
         if self.is_open() {
             self.undo.forget_retransmission();
-        } else if self.stream.una() >= self.episode.high() && self.phase_ended(news.echo) {
+        } else if self.stream.una() >= self.episode.high() && self.end_phase(news.echo) {
             return Resend::Nothing;
         }
         let lost = match self.episode.phase() {
@@ -48,7 +48,7 @@ impl Sender {
 
     /// Ends the phase when all data in flight at its start is acknowledged. Returns true if this acknowledgement needs
     /// no further handling.
-    fn phase_ended(&mut self, echo: Option<Time>) -> bool {
+    fn end_phase(&mut self, echo: Option<Time>) -> bool {
         if self.episode.phase() == Phase::Reduced {
             // Beyond the data in flight at that time, so the other end has learnt of the reduction.
             if self.stream.una() > self.episode.high() {
@@ -76,7 +76,7 @@ impl Sender {
         } else if self.undo_partially(prior_una, news.echo) {
             return false;
         }
-        if self.undo_if_all_duplicated() {
+        if self.undo_if_duplicated() {
             self.keep_open();
         }
         self.identify_losses(now, news);
@@ -100,7 +100,7 @@ impl Sender {
             }
         }
         if self.episode.phase() <= Phase::Disorder {
-            self.undo_if_all_duplicated();
+            self.undo_if_duplicated();
         }
         self.identify_losses(now, news);
         if !self.time_to_recover() {
@@ -176,7 +176,7 @@ impl Sender {
     }
 
     /// Handles the end of RACK's reordering window.
-    pub(super) fn reordering_passed(&mut self, emit: &mut Emit<'_>) {
+    pub(super) fn end_reordering_window(&mut self, emit: &mut Emit<'_>) {
         let pipe = self.board.pipe();
         let reordering = self.reordering();
         if let Rule::Rack(rack) = &mut self.loss.rule {
@@ -324,7 +324,7 @@ impl Sender {
         if self.undo.is_due(echo) {
             self.undo_reduction();
         } else {
-            self.loss.recovery_ended(false);
+            self.loss.end_recovery(false);
         }
         if self.is_waiting_for_more() {
             self.forget_retransmission_acknowledged();
@@ -353,10 +353,10 @@ impl Sender {
         false
     }
 
-    fn undo_if_all_duplicated(&mut self) -> bool {
-        let due = self.undo.all_duplicated();
+    fn undo_if_duplicated(&mut self) -> bool {
+        let due = self.undo.has_all_duplicates();
         if due {
-            self.loss.recovery_ended(true);
+            self.loss.end_recovery(true);
             self.undo_reduction();
         }
         due

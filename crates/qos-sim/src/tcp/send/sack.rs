@@ -40,7 +40,7 @@ impl Sender {
         if segments == 1 && self.probe.is_duplicated_by(block.end) {
             news.probe_duplicate = true;
         }
-        if !self.loss.duplicated(segments, self.counts.retransmitted) {
+        if !self.loss.record_duplicates(segments, self.counts.retransmitted) {
             return;
         }
         if !news.probe_duplicate {
@@ -49,7 +49,7 @@ impl Sender {
         news.duplicate = true;
         self.board.note_delivered(segments);
         if block.end <= prior_una {
-            self.undo.duplicated(block.end, segments as u32);
+            self.undo.record_duplicates(block.end, segments as u32);
         }
         if block.end > self.stream.una() {
             self.take_duplicate_in_flight(block, news);
@@ -66,7 +66,7 @@ impl Sender {
             if !sent.is(EVER_RETRANSMITTED) {
                 continue;
             }
-            self.undo.duplicated(sent.end, 1);
+            self.undo.record_duplicates(sent.end, 1);
             if sent.is(SACKED) {
                 news.reordered = news.reordered.min(sent.seq);
             }
@@ -107,7 +107,7 @@ impl Sender {
             if sent.seq < start || sent.is(SACKED) {
                 continue;
             }
-            self.loss.delivered(now, &sent, self.rtt.least());
+            self.loss.record_delivered(now, &sent, self.rtt.least());
             news.note_delivery(&sent);
             if !sent.is(EVER_RETRANSMITTED) {
                 if self.board.highest_sacked().is_some_and(|highest| sent.seq < highest) {
@@ -126,7 +126,7 @@ impl Sender {
     pub(super) fn note_reordering(&mut self, low: u64) {
         let highest = self.board.highest_sacked().unwrap_or(self.stream.una());
         if low < highest {
-            self.loss.reordered((highest - low).div_ceil(u64::from(self.agreed.mss)));
+            self.loss.record_reordering((highest - low).div_ceil(u64::from(self.agreed.mss)));
         }
     }
 }

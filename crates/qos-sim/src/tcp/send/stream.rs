@@ -65,7 +65,7 @@ impl Outgoing {
 
     /// Offers further bytes of the application.
     pub fn offer(&mut self, bytes: u64) {
-        assert!(!self.closing(), "offered {bytes} bytes after close");
+        assert!(!self.is_closing(), "offered {bytes} bytes after close");
         self.offered = self.offered.saturating_add(bytes).min(ENDLESS);
     }
 
@@ -80,18 +80,18 @@ impl Outgoing {
     }
 
     /// Returns whether the application has closed the stream.
-    pub fn closing(&self) -> bool {
+    pub fn is_closing(&self) -> bool {
         self.fin != Fin::Unwanted
     }
 
     /// Returns whether the other end has acknowledged everything, including the FIN.
-    pub fn finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.fin == Fin::Sent && self.una == self.end()
     }
 
     /// Returns the sequence number after all offered data and the FIN.
     pub(super) fn end(&self) -> u64 {
-        self.offered + u64::from(self.closing())
+        self.offered + u64::from(self.is_closing())
     }
 
     /// Returns whether data waits to be sent.
@@ -125,7 +125,7 @@ impl Outgoing {
         let left = self.offered - self.next;
         let len = left.min(u64::from(mss));
         let last = len == left;
-        let fin = last && self.closing();
+        let fin = last && self.is_closing();
         // The FIN is sent even into a full window, as the receiver needs no room for it.
         if self.next + len > self.edge || (len > 0 && self.next - self.una >= self.buffer) {
             return None;
@@ -144,7 +144,7 @@ impl Outgoing {
     }
 
     /// Records the transmission of a piece; returns its start and end.
-    pub(super) fn sends(&mut self, piece: &Piece) -> (u64, u64) {
+    pub(super) fn record_sent(&mut self, piece: &Piece) -> (u64, u64) {
         let start = self.next;
         self.next += u64::from(piece.len) + u64::from(piece.fin);
         if piece.fin {
@@ -177,16 +177,16 @@ mod tests {
         let mut stream = Outgoing::new(1, 10_000).open(1 + 10_000);
         stream.offer(100);
         let first = stream.piece(1000, false).expect("nothing short is out");
-        assert_eq!(stream.sends(&first), (1, 101));
+        assert_eq!(stream.record_sent(&first), (1, 101));
         stream.offer(100);
         assert_eq!(stream.piece(1000, false), None);
         assert!(stream.piece(1000, true).is_some(), "a probe does not wait");
         stream.close();
         let fin = stream.piece(1000, false).expect("a FIN goes out at once");
-        assert_eq!(stream.sends(&fin), (101, 202));
-        assert!(!stream.waits() && !stream.finished());
+        assert_eq!(stream.record_sent(&fin), (101, 202));
+        assert!(!stream.waits() && !stream.is_finished());
         stream.acknowledge(202, 10_000);
-        assert!(stream.finished());
+        assert!(stream.is_finished());
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl TailProbe {
     }
 
     /// Records a probe; `high` is the next byte at that time.
-    pub fn sent(&mut self, high: u64, retransmission: bool) {
+    pub fn record_sent(&mut self, high: u64, retransmission: bool) {
         self.probe = Some(Probe { high, retransmission });
     }
 

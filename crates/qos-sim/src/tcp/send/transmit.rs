@@ -74,7 +74,7 @@ impl Sender {
         let now = emit.now();
         self.record_transmission(now);
         let first = self.board.out() == 0;
-        let (start, end) = self.stream.sends(piece);
+        let (start, end) = self.stream.record_sent(piece);
         self.board.push(now, start, end, piece.fin);
         self.counts.sent += 1;
         emit.send(start, piece.len, piece.fin, piece.last, false);
@@ -88,9 +88,9 @@ impl Sender {
 
     fn record_transmission(&mut self, now: Time) {
         if self.board.pipe() == 0 {
-            self.congestion.resumed(now, self.usage.last_sent());
+            self.congestion.resume(now, self.usage.last_sent());
         }
-        self.usage.sends(now);
+        self.usage.record_sent(now);
         if let Some(queue) = &mut self.small_queue {
             queue.count_outstanding();
         }
@@ -115,7 +115,7 @@ impl Sender {
         let segment = *self.board.get(id);
         self.board.resent(now, id, counted);
         if counted {
-            self.undo.retransmitted(now);
+            self.undo.record_retransmission(now);
         }
         self.counts.sent += 1;
         self.counts.retransmitted += 1;
@@ -197,7 +197,7 @@ impl Sender {
                 }
             }
             self.counts.probes += 1;
-            self.probe.sent(self.stream.next(), !new);
+            self.probe.record_sent(self.stream.next(), !new);
             self.timers.stop();
         }
         self.rearm(emit.now());
@@ -223,7 +223,7 @@ impl Sender {
     pub fn on_deadline(&mut self, emit: &mut Emit<'_>) {
         match self.timers.due(emit.now()) {
             Some(Timer::Retransmit) => self.time_out(emit),
-            Some(Timer::Reordering) => self.reordering_passed(emit),
+            Some(Timer::Reordering) => self.end_reordering_window(emit),
             Some(Timer::TailProbe) => self.send_tail_probe(emit),
             Some(Timer::WindowProbe) => self.send_window_probe(emit),
             None => {}

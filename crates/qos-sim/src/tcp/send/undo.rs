@@ -48,18 +48,18 @@ impl Undo {
     }
 
     /// Records a retransmission of a segment that seems lost.
-    pub fn retransmitted(&mut self, now: Time) {
+    pub fn record_retransmission(&mut self, now: Time) {
         self.first_retransmission.get_or_insert(now);
         self.left = Some(self.left.unwrap_or(0) + 1);
     }
 
-    /// Records that no retransmission is in flight any more.
+    /// Records that no retransmission is in flight.
     pub fn forget_retransmission(&mut self) {
         self.first_retransmission = None;
     }
 
     /// Records reported duplicates of `segments` segments, the last of which ends at `end`.
-    pub fn duplicated(&mut self, end: u64, segments: u32) {
+    pub fn record_duplicates(&mut self, end: u64, segments: u32) {
         if let (Some(from), Some(left)) = (self.from, self.left) {
             if end > from {
                 self.left = Some(left.saturating_sub(segments));
@@ -73,7 +73,7 @@ impl Undo {
     }
 
     /// Returns whether a duplicate was reported for every retransmission.
-    pub fn all_duplicated(&self) -> bool {
+    pub fn has_all_duplicates(&self) -> bool {
         self.from.is_some() && self.left == Some(0)
     }
 

@@ -39,7 +39,7 @@ impl Usage {
         self.last_sent
     }
 
-    pub fn sends(&mut self, now: Time) {
+    pub fn record_sent(&mut self, now: Time) {
         self.last_sent = now;
     }
 
