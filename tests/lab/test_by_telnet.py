@@ -17,7 +17,7 @@ from qoslab.virtual_lab.expose import expose_lab
 from qoslab.virtual_lab.ios_routers import RouterLogins
 from verdicts import newest_run, reasons_except_lateness, status_of
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = pytest.mark.lab
 
 
 def test_run_reaches_its_router_by_telnet_only(
