@@ -7,17 +7,8 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import MachineError
-from qoslab.tc.kernel_kinds import KernelKinds, probe, read_module_kinds
+from qoslab.tc.kernel_kinds import probe, read_module_kinds
 from qoslab.tc.user_mode_linux import find, load_order
-
-
-def test_missing_kinds_are_reported_with_their_modules() -> None:
-    has = KernelKinds("6.1", frozenset({"htb"}), frozenset({"u32"}), frozenset())
-    assert has.missing_kinds(["htb", "cake", "clsact"], ["u32"], ["police"]) == [
-        "qdisc cake (module sch_cake)",
-        "qdisc clsact (module sch_ingress)",
-        "action police (module act_police)",
-    ]
 
 
 def test_kernel_that_refuses_a_parameter_has_the_kind() -> None:

@@ -62,16 +62,23 @@ def test_simulated_run_imports_only_tables(tmp_path: Path) -> None:
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
 
 
+def imported_modules(folder: Path, *command: str) -> tuple[str, list[str]]:
+    """Return the output of a command, and the names of all modules that it imports."""
+    words = [sys.executable, "-X", "importtime", "-m", "qoslab", *command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return done.stdout, [line.rpartition("|")[2].strip() for line in lines]
+
+
+def test_list_of_experiments_imports_no_model_of_them() -> None:
+    printed, modules = imported_modules(TOP, "list", "experiments")
+    assert "policing-vs-shaping" in printed
+    assert not {"qoslab.model.experiment", "qoslab.lab_kinds", "qoslab.schema.document"} & {*modules}
+
+
 def test_help_imports_only_the_command_line(tmp_path: Path) -> None:
     """Count modules, which does not depend on the speed of the machine as a time does."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "qoslab", "--help"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert all(f"  {name} " in done.stdout for name in SUBCOMMANDS)
-    modules = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    printed, modules = imported_modules(tmp_path, "--help")
+    assert all(f"  {name} " in printed for name in SUBCOMMANDS)
     assert {name.partition(".")[0] for name in modules} & {"pydantic", "jinja2", "ruamel", "rich", *HEAVY} == set()
     assert len([name for name in modules if name.startswith("qoslab")]) <= 12

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -120,18 +120,6 @@ class KernelKinds:
     qdiscs: frozenset[str]
     filters: frozenset[str]
     actions: frozenset[str]
-
-    def missing_kinds(
-        self, qdiscs: Iterable[str] = (), filters: Iterable[str] = (), actions: Iterable[str] = ()
-    ) -> list[str]:
-        """Return the kinds that the kernel lacks, each as `qdisc cake (module sch_cake)`."""
-        wanted = (("qdisc", qdiscs, self.qdiscs), ("filter", filters, self.filters), ("action", actions, self.actions))
-        return [
-            kind_and_module(what, kind)
-            for what, kinds, has in wanted
-            for kind in dict.fromkeys(kinds)
-            if kind not in has
-        ]
 
 
 def kernel_module(what: str, kind: str) -> str:

@@ -56,28 +56,24 @@ class InterruptRequested(Exception):  # noqa: N818
     """Ctrl-C, or Ctrl-Z with the same meaning."""
 
 
-class EndOfConfiguration(Exception):  # noqa: N818
+class LineEvent(Exception):  # noqa: N818
+    """A key with a meaning of its own; `line` is the text before it."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+class EndOfConfiguration(LineEvent):
     """Ctrl-Z at a prompt; `line` is the text before it."""
 
-    def __init__(self, line: str) -> None:
-        super().__init__(line)
-        self.line = line
 
-
-class HelpRequested(Exception):  # noqa: N818
+class HelpRequested(LineEvent):
     """A question mark typed at a command prompt; `line` is the text before it."""
 
-    def __init__(self, line: str) -> None:
-        super().__init__(line)
-        self.line = line
 
-
-class CompletionRequested(Exception):  # noqa: N818
+class CompletionRequested(LineEvent):
     """Tab typed at a command prompt."""
-
-    def __init__(self, line: str) -> None:
-        super().__init__(line)
-        self.line = line
 
 
 class Terminal:

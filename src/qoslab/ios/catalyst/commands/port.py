@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from qoslab.ios.catalyst.commands.mls_qos import MLS
-from qoslab.ios.catalyst.commands.vlan_interface import check_port_level
+from qoslab.ios.catalyst.commands.vlan_interface import check_port_level, service_policy_input
 from qoslab.ios.catalyst.compile import compile_port
 from qoslab.ios.catalyst.running_config import queueing_lines, switching_lines
 from qoslab.ios.cli.grammar import Args
@@ -198,17 +198,7 @@ def _configure_vlan_based(session: ConfigSession, args: Args) -> None:
         session.interface.service_policy_input = None
 
 
-@switch_command(
-    "interface",
-    "service-policy input <policy:word>",
-    no="service-policy input [<policy:word>]",
-    undo=Undo(line="service-policy input <policy:word>", attaches=True),
-    help={
-        "service-policy": "Configure QoS Service Policy",
-        "input": "Assign policy-map to the input of an interface",
-        "policy": "policy-map name",
-    },
-)
+@service_policy_input("interface")
 def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     policy = session.device.policy_maps.get(args.optional("policy", str) or "")
     if policy is not None and not args.unset:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import HOST_INTERFACE, ConfigSession, switch_command
@@ -44,9 +45,9 @@ switch_command(
 )(enter_host_interface)
 
 
-@switch_command(
-    HOST_INTERFACE,
-    "service-policy input <policy:word>",
+service_policy_input = partial(
+    switch_command,
+    text="service-policy input <policy:word>",
     no="service-policy input [<policy:word>]",
     undo=Undo(line="service-policy input <policy:word>", attaches=True),
     help={
@@ -55,6 +56,10 @@ switch_command(
         "policy": "policy-map name",
     },
 )
+"""Decorator of the command that attaches a policy-map, in a mode."""
+
+
+@service_policy_input(HOST_INTERFACE)
 def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     device, present = session.device, session.host_interface
     if not present.name.startswith(VLAN):
