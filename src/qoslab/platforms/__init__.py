@@ -8,12 +8,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import PROGRAMS, TC_COMMANDS, AccessMethod, InterfaceProblem, Platform
+from qoslab.platforms.base import PROGRAMS, TC_COMMANDS
+from qoslab.platforms.base import AccessMethod as AccessMethod
+from qoslab.platforms.base import InterfaceProblem as InterfaceProblem
+from qoslab.platforms.base import Platform as Platform
 from qoslab.platforms.engine import EnginePlatform
-from qoslab.platforms.hardware_models import DEFAULT_MODEL, MODELS, OTHER_MODEL
+from qoslab.platforms.hardware_models import DEFAULT_MODEL as DEFAULT_MODEL
+from qoslab.platforms.hardware_models import MODELS as MODELS
+from qoslab.platforms.hardware_models import OTHER_MODEL as OTHER_MODEL
 from qoslab.platforms.host import HostPlatform
 from qoslab.platforms.ios import IosPlatform
-from qoslab.platforms.ios_model import SOFTWARE, RouterModel
+from qoslab.platforms.ios_model import SOFTWARE as SOFTWARE
+from qoslab.platforms.ios_model import RouterModel as RouterModel
 from qoslab.platforms.tc import TcPlatform
 from qoslab.system.plugins import PluginRegistry, missing_members
 
@@ -82,27 +88,3 @@ def inventory_group(node: Node) -> str:
 def command_line_nodes(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes with an IOS command line."""
     return tuple(name for name, node in topology.nodes.items() if node_platform(node).access.command_line)
-
-
-__all__ = [
-    "DEFAULT_MODEL",
-    "MODELS",
-    "OTHER_MODEL",
-    "PLATFORMS",
-    "SOFTWARE",
-    "AccessMethod",
-    "InterfaceProblem",
-    "Platform",
-    "RouterModel",
-    "command_line_nodes",
-    "engine_routers",
-    "has_engine",
-    "has_kernel",
-    "host_names",
-    "inventory_group",
-    "is_switch",
-    "kernel_routers",
-    "node_platform",
-    "router_names",
-    "tc_command_nodes",
-]

@@ -9,22 +9,20 @@ from functools import partial
 from qoslab.errors import UserError
 from qoslab.system.plugins import PluginRegistry, missing_members
 from qoslab.system.programs import OWN_PROGRAMS
-from qoslab.traffic.base import (
-    Commands,
-    Endpoints,
-    FlowOutput,
-    FlowProblem,
-    FlowResult,
-    IntervalResult,
-    Listener,
-    SendingPace,
-    StreamResult,
-    TrafficError,
-    TrafficTool,
-    UncountedBounds,
-    count_connections,
-    is_listening,
-)
+from qoslab.traffic.base import Commands as Commands
+from qoslab.traffic.base import Endpoints as Endpoints
+from qoslab.traffic.base import FlowOutput as FlowOutput
+from qoslab.traffic.base import FlowProblem as FlowProblem
+from qoslab.traffic.base import FlowResult as FlowResult
+from qoslab.traffic.base import IntervalResult as IntervalResult
+from qoslab.traffic.base import Listener as Listener
+from qoslab.traffic.base import SendingPace as SendingPace
+from qoslab.traffic.base import StreamResult as StreamResult
+from qoslab.traffic.base import TrafficError as TrafficError
+from qoslab.traffic.base import TrafficTool as TrafficTool
+from qoslab.traffic.base import UncountedBounds as UncountedBounds
+from qoslab.traffic.base import count_connections as count_connections
+from qoslab.traffic.base import is_listening as is_listening
 from qoslab.traffic.flood import Flood
 from qoslab.traffic.iperf2 import Iperf2
 from qoslab.traffic.iperf3 import Iperf3
@@ -46,24 +44,3 @@ def find_tool(name: str) -> TrafficTool:
         return TOOLS[name]
     except KeyError:
         raise UserError(f'found traffic tool "{name}", expected one of {", ".join(sorted(TOOLS))}') from None
-
-
-__all__ = [
-    "THIRD_PARTY_PROGRAMS",
-    "TOOLS",
-    "Commands",
-    "Endpoints",
-    "FlowOutput",
-    "FlowProblem",
-    "FlowResult",
-    "IntervalResult",
-    "Listener",
-    "SendingPace",
-    "StreamResult",
-    "TrafficError",
-    "TrafficTool",
-    "UncountedBounds",
-    "count_connections",
-    "find_tool",
-    "is_listening",
-]
