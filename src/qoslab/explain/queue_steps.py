@@ -49,7 +49,7 @@ def queue_steps(direction: PolicyDirection, output: program_formats.OutputPassag
     yield _queue_step(direction, output)
     yield from _random_detect_step(direction)
     if output["dropped"] is None:
-        yield from _shaper_steps(direction, output)
+        yield from _shaper_steps(direction)
         yield _ring_step(direction, output)
 
 
@@ -208,7 +208,7 @@ def _counted_red_row(level: PolicyLevel) -> program_formats.RandomDetectRow | No
     return next((each for each in after["classes"] if count(each) > count(known.get(each["value"]))), None)
 
 
-def _shaper_steps(direction: PolicyDirection, output: program_formats.OutputPassage) -> Iterator[Step]:
+def _shaper_steps(direction: PolicyDirection) -> Iterator[Step]:
     """Yield the steps of the shapers of the classes, and of packets that already wait for them."""
     for level in reversed(direction.levels):
         before, after = level.before["shape"], level.after["shape"]

@@ -156,7 +156,7 @@ def _load_by_interface(
             f"{router.name} {attached.port}: {format_prefixed(bps, 'b/s')} are left out: no host sends to it"
         )
         return
-    found.add(network, ClassLoad(_flow_name(router, attached, ()), *pair, "udp", int(rest), size, 0, None, about))
+    found.add(network, ClassLoad(_flow_name(attached, ()), *pair, "udp", int(rest), size, 0, None, about))
 
 
 def _add_default_load(network: ImportedNetwork, templates: dict[str, PolicyTemplate], found: OfferedLoad) -> None:
@@ -189,7 +189,7 @@ def _add_default_load(network: ImportedNetwork, templates: dict[str, PolicyTempl
         source, destination = next(pairs)
         bps = int(min(source.at.rate.bps, destination.at.rate.bps) * DEFAULT_LOAD_SHARE)
         at = destination.at
-        name = _flow_name(network.routers[at.router], at, ())
+        name = _flow_name(at, ())
         bps = min(max(bps, MIN_FLOW_BPS), MAX_DEFAULT_BPS)
         found.add(network, ClassLoad(name, source, destination, "udp", bps, DEFAULT_PACKET, 0, None, about))
     found.notes.append(f"no counters in the input: the load is {DEFAULT_TEXT} for the classes")
@@ -243,7 +243,7 @@ def _class_flow(
         ends = (source.address.ip, destination.address.ip)
         packet = classifier.find_packet((policy, path), ends, size, taken, (entered.carrier, marking))
         if packet is not None:
-            name = _flow_name(router, attached, path)
+            name = _flow_name(attached, path)
             return ClassLoad(name, source, destination, packet.protocol, bps, size, packet.dscp, packet.port, reason)
     return None
 
@@ -262,7 +262,7 @@ def _host_pairs(network: ImportedNetwork, attached: AttachedInterface, direction
                 yield source, destination
 
 
-def _flow_name(router: InputRouter, attached: AttachedInterface, path: tuple[str, ...]) -> str:
+def _flow_name(attached: AttachedInterface, path: tuple[str, ...]) -> str:
     parts = [path[-1] if path else "load", attached.carrier if not path else ""]
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", "-".join(each for each in parts if each))[:36]
     return name if name[:1].isalpha() else f"class-{name}"[:36]
