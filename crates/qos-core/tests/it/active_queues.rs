@@ -345,7 +345,7 @@ fn errors_in_a_tree_name_their_path() {
     let refused = |nodes: Vec<TreeNode>, default: u8| {
         let mut interface = interface(1_000, None, None);
         interface.queueing = Some(InterfaceQueueing::Tree { nodes, rules: vec![], default });
-        let mut engine: Engine<()> = common::engine(1_000_000, Framing::Ethernet);
+        let mut engine: Engine<usize> = common::engine(1_000_000, Framing::Ethernet);
         engine.configure(Time(0), &common::configuration(Hqf, Maps::new(), interface)).unwrap_err().to_string()
     };
     let below = |parent, name| tree_node(name, parent, Some(QueueDiscipline::Pfifo { limit: 10 }));

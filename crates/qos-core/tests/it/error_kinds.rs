@@ -9,7 +9,7 @@ use qos_core::{ConfigError, ConfigErrorKind, Engine, PortsConfig, RouterConfig, 
 fn refusal(classes: Vec<PolicyClass>) -> ConfigError {
     let link = LinkConfig::new(10_000_000, Framing::Ethernet);
     let ports = PortsConfig::new().port("Fa0/0", PortConfig::new(link));
-    let mut engine: Engine<()> = Engine::new(&ports, Time(0)).unwrap();
+    let mut engine: Engine<usize> = Engine::new(&ports, Time(0)).unwrap();
     let config = RouterConfig::new("R1", Generation::Hqf).policy_map("P", classes);
     engine.configure(Time(0), &config.interface("Fa0/0", InterfaceConfig::new(10_000).output("P"))).unwrap_err()
 }
@@ -27,6 +27,6 @@ fn each_error_kind_describes_the_problem() {
     assert_eq!(refusal(vec![greedy]).kind, ConfigErrorKind::TooMuch);
     assert_eq!(RouterConfig::from_json("{").unwrap_err().kind, ConfigErrorKind::Shape);
     let slow = PortConfig::new(LinkConfig::new(0, Framing::Ethernet));
-    let refused = Engine::<()>::new(&PortsConfig::new().port("Fa0/0", slow), Time(0)).unwrap_err();
+    let refused = Engine::<usize>::new(&PortsConfig::new().port("Fa0/0", slow), Time(0)).unwrap_err();
     assert_eq!(refused.kind, ConfigErrorKind::OutOfRange);
 }

@@ -135,22 +135,24 @@ proptest! {
         packets in prop::collection::vec((0u64..6_000_000, 28usize..1500, 0u16..12), 1..300),
     ) {
         let shaped = config.policy_maps["P"].classes.iter().any(|class| class.shape.is_some());
-        let mut engine: Engine<(u16, usize)> = common::started(2_000_000, Framing::Ppp, &config);
+        let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, &config);
         let mut outputs = Vec::new();
         let mut now = 0;
-        let mut arrived = Vec::new();
+        let (mut arrived, mut flows) = (Vec::new(), Vec::new());
         for (number, (gap, ip_len, flow)) in packets.into_iter().enumerate() {
             now += gap;
             arrived.push(now);
+            flows.push(flow);
             // Below and above the class "low".
             let frame = common::datagram(ip_len, 0, 1, 4_994 + flow, Framing::Ppp);
-            engine.transmit(Time(now), PORT, frame, (flow, number));
+            engine.transmit(Time(now), PORT, frame, number);
         }
         run(&mut engine, Time(now + 3_600 * SECOND), &mut outputs);
         prop_assert_eq!(outputs.len(), arrived.len());
         let departures = departures(&outputs);
-        for (index, (_, (flow, number), _)) in departures.iter().enumerate() {
-            prop_assert!(!departures[..index].iter().any(|(_, (other, later), _)| other == flow && later > number));
+        for (index, &(_, number, _)) in departures.iter().enumerate() {
+            let overtook = |&(_, later, _): &(_, usize, _)| flows[later] == flows[number] && later > number;
+            prop_assert!(!departures[..index].iter().any(overtook));
         }
         if !shaped {
             let mut free = 0;

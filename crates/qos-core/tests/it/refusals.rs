@@ -10,7 +10,7 @@ use qos_core::{Engine, RouterConfig, Time};
 fn refusal_of(change: impl FnOnce(&mut RouterConfig)) -> Option<(String, String)> {
     let mut config = configuration(Hqf, Maps::new(), interface(2_000, None, None));
     change(&mut config);
-    let mut engine: Engine<()> = common::engine(100_000_000, Ethernet);
+    let mut engine: Engine<usize> = common::engine(100_000_000, Ethernet);
     let error = engine.configure(Time(0), &config).err()?;
     assert!(engine.config().is_none(), "a refused configuration changes nothing");
     Some((error.path, error.message))

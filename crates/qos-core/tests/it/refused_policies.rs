@@ -7,7 +7,7 @@ use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};
 
 fn refusal_of(config: &RouterConfig) -> Option<(String, String)> {
-    let mut engine: Engine<()> = common::engine(2_000_000, Ppp);
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
     let before = with_policy(Hqf, 2_000, vec![class_of("c1").percent(99)]);
     let same = config.generation == before.generation;
     if same {

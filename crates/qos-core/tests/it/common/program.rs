@@ -379,15 +379,15 @@ struct Machine {
     switches: bool,
 }
 
-fn play(mut engine: Engine<u32>, machine: Machine, program: &[u8]) {
+fn play(mut engine: Engine<usize>, machine: Machine, program: &[u8]) {
     let mut reader = Reader(program);
     let mut now = 0;
     let mut next = 0;
-    let mut inside: BTreeSet<u32> = BTreeSet::new();
+    let mut inside: BTreeSet<usize> = BTreeSet::new();
     let mut last: BTreeMap<(PortId, bool), Time> = BTreeMap::new();
     let mut outputs = Vec::new();
     let settle =
-        |engine: &mut Engine<u32>, outputs: &mut Vec<_>, inside: &mut BTreeSet<u32>, last: &mut BTreeMap<_, _>| {
+        |engine: &mut Engine<usize>, outputs: &mut Vec<_>, inside: &mut BTreeSet<usize>, last: &mut BTreeMap<_, _>| {
             for (time, port, descriptor, payload) in collect(outputs, inside, last, machine.switches) {
                 let by = PortId((port.0 + 1) % PORTS.len() as u16);
                 engine.transmit(time, by, descriptor, payload);
@@ -413,12 +413,12 @@ fn play(mut engine: Engine<u32>, machine: Machine, program: &[u8]) {
 
 fn step(
     reader: &mut Reader<'_>,
-    engine: &mut Engine<u32>,
+    engine: &mut Engine<usize>,
     machine: Machine,
     now: &mut u64,
-    next: &mut u32,
-    inside: &mut BTreeSet<u32>,
-    outputs: &mut Vec<Output<u32>>,
+    next: &mut usize,
+    inside: &mut BTreeSet<usize>,
+    outputs: &mut Vec<Output<usize>>,
 ) -> Option<()> {
     let operation = reader.byte()?;
     let port = PortId(u16::from(operation >> 4) % 3);
@@ -493,11 +493,11 @@ fn children_add_up(policy: &PolicyCounters) {
 
 /// Takes the outputs; returns those to forward.
 fn collect(
-    outputs: &mut Vec<Output<u32>>,
-    inside: &mut BTreeSet<u32>,
+    outputs: &mut Vec<Output<usize>>,
+    inside: &mut BTreeSet<usize>,
     last: &mut BTreeMap<(PortId, bool), Time>,
     forward: bool,
-) -> Vec<(Time, PortId, Descriptor, u32)> {
+) -> Vec<(Time, PortId, Descriptor, usize)> {
     let mut onward = Vec::new();
     for output in outputs.drain(..) {
         match output {
