@@ -154,9 +154,14 @@ def messages() -> Iterator[tuple[str, str]]:
                 yield from ((path.name, text) for text in texts(found) if len(text.split()) > 2)
 
 
-def docstrings(path: Path) -> Iterator[str]:
-    """Yield the docstrings of a module: of the module, and of its classes, functions, constants and fields."""
-    for node in nodes_of(path):
+@functools.cache
+def docstrings(path: Path) -> tuple[str, ...]:
+    """Return the docstrings of a module: of the module, and of its classes, functions, constants and fields."""
+    found: list[str] = []
+    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    for node in pending:
+        # No expressions, which most nodes are.
+        pending += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt | ast.excepthandler)]
         body = getattr(node, "body", None)
         for before, each in zip([None, *body], body, strict=False) if isinstance(body, list) else ():
             first = before is None and isinstance(
@@ -165,7 +170,8 @@ def docstrings(path: Path) -> Iterator[str]:
             if (first or isinstance(before, ast.Assign | ast.AnnAssign)) and isinstance(each, ast.Expr):
                 value = each.value
                 if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield value.value.strip()
+                    found.append(value.value.strip())
+    return tuple(found)
 
 
 @functools.cache
