@@ -63,9 +63,9 @@ def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
 
 
 @pytest.mark.sample(12)
-@pytest.mark.parametrize("share", [0.005, 0.03])
-@pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1])
-@pytest.mark.parametrize("size", [214, 1000])
+@pytest.mark.parametrize("share", [0.03, 0.005])
+@pytest.mark.parametrize("jitter", [0.02, 0.0, 0.1])
+@pytest.mark.parametrize("size", [1000, 214])
 def test_random_loss_of_constant_rate_traffic_is_not_a_policer(share: float, jitter: float, size: int) -> None:
     loss = Loss(share, np.random.default_rng(7))
     found = infer_case([loss, Delay(SECOND // 1000)], paced_load(10**6, size, 2500, jitter), size)
