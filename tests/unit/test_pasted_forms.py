@@ -235,3 +235,24 @@ def test_policies_of_the_control_plane_are_shown_next_to_those_of_interfaces() -
         ("COPP", "", "control-plane"),
     ]
     assert [each.policy for each in answer_policy(text).policies] == ["WAN"]
+
+
+def test_sessions_that_end_are_read_to_the_last_one() -> None:
+    head, tail = EDGE.split("policy-map WAN", 1)
+    pasted = f"configure terminal\n{head}end\nwrite memory\nconfigure terminal\npolicy-map WAN{tail}"
+    assert [each.interface for each in answer_policy(pasted).policies] == [
+        each.interface for each in answer_policy(EDGE).policies
+    ]
+    fair = EDGE.replace("bandwidth remaining percent 40", "fair-queue")
+    assert answer_policy(fair.replace("fair-queue", "fair-queue   ! the rest")).policies == answer_policy(fair).policies
+
+
+def test_priority_classes_share_a_line_below_their_rates() -> None:
+    text = (
+        "class-map A\n match dscp ef\nclass-map B\n match dscp af41\n"
+        "policy-map CHILD\n class A\n  priority percent 20\n"
+        " class B\n  priority percent 20\npolicy-map P\n class class-default\n  shape average 8000000\n"
+        "  service-policy CHILD\ninterface Serial0/0\n bandwidth 2000\n service-policy output P\n"
+    )
+    busy = {each.name: each.busy.bps for each in answer_policy(text).policies[0].classes if each.busy}
+    assert (busy["A"], busy["B"]) == (1_000_000, 1_000_000)

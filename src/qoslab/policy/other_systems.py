@@ -17,7 +17,11 @@ _SYSTEMS = (
         r"|^policy-map type quality-of-service ",
         "an Arista EOS configuration",
     ),
-    (r"(?m)^\s*end-(?:policy|class)-map|^!! IOS XR", "an IOS XR configuration"),
+    (
+        r"(?m)^\s*end-(?:policy|class)-map|^!! IOS XR|^ *(?:shape average|police rate) \d+ [kmg]bps\b"
+        r"|^interface Bundle-Ether\d",
+        "an IOS XR configuration",
+    ),
     (
         r"(?m)^!Command: show running-config|^version \d+\.\d+\(\d+\)[A-Z]?\d*\(|^version \d+\.\d+\(\d+\) Bios"
         r"|^(?:policy|class)-map type (?:queuing|network-qos|qos)\b|^feature [a-z]",

@@ -26,6 +26,11 @@ _TYPOGRAPHY = str.maketrans({"\xa0": " ", **dict.fromkeys("\u2010\u2011\u2012\u2
 _EXEC = re.compile(
     r"^(?:do )?(?:sh(?:o|ow)?|conf(?:i|ig|igure)?|en(?:able)?|ter(?:m|minal)?|wr(?:ite)?|copy|exit|end)\b"
 )
+_SESSION = re.compile(
+    r"^ *(?:[\w.-]+# ?)?conf(?:i|ig|igure)? +t\w*\b|^ *(?:[\w.-]+\(config[\w-]*\)# ?)?(?:class|policy)-map \S"
+)
+"""Beginnings of typed sessions and of policies."""
+_END = re.compile(r" *(?:[\w.-]+\(config[\w-]*\)# ?)?end *")
 _FENCE = re.compile(r"^ *(?:```\w*|~~~\w*) *$")
 _ANSWERS = re.compile(r"^(?:Enter configuration commands|% Invalid input|% Incomplete|% Ambiguous| *\^ *$)")
 _COMMANDS = (
@@ -64,8 +69,8 @@ _BLOCK = re.compile(r" *(?:interface|class-map|policy-map|router) \S")
 """First lines of blocks."""
 _COMMENT = re.compile(
     r"^( *(?:no )?(?:class|class-map|match|policy-map|police|(?:conform|exceed|violate)-action|bandwidth|priority|shape"
-    r"|queue-limit|random-detect|fair-queue|set|service-policy|interface|ip address|hostname|version|speed)\b.*?\S)"
-    r" +(?:!|//|#|<-+|\u2190)(?: .*)?$"
+    r"|queue-limit|random-detect|fair-queue|set|service-policy|interface|ip address|hostname|version|speed)\b.*?"
+    r"(?<=\S)) +(?:!|//|#|<-+|\u2190)(?: .*)?$"
 )
 """Comment after a command, as tutorials and forum posts have it."""
 
@@ -80,7 +85,7 @@ def configuration_text(pasted: str) -> str:
 
 def extract_commands(shown: list[str]) -> str:
     """Return the configuration in the lines of a terminal, without banners."""
-    shown = _blank_other_sections(shown)
+    shown = _blank_ends_of_sessions(_blank_other_sections(shown))
     lines = [_expand_abbreviations(_strip_prompt(line)) for line in shown]
     return "\n".join(dedent_lines(_join_wrapped_lines(lines))) + "\n"
 
@@ -101,6 +106,12 @@ def _blank_other_sections(lines: list[str]) -> list[str]:
         head = head if own is None else own
         made.append(line if own is None and _CONFIGURATION_SECTION.match(head) else "")
     return made
+
+
+def _blank_ends_of_sessions(lines: list[str]) -> list[str]:
+    """Empty each `end` that ends a typed session before another one, or before more policies."""
+    last = max((at for at, line in enumerate(lines) if _SESSION.match(line)), default=-1)
+    return ["" if at < last and _END.fullmatch(line) else line for at, line in enumerate(lines)]
 
 
 def terminal_lines(pasted: str) -> list[str]:

@@ -68,7 +68,7 @@ def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> R
 
 def rates_when_all_busy(level: PolicyLevel) -> dict[str, Rate | None]:
     """Return the rate of each class when all are busy; None if it depends on the line or has no limit."""
-    priority = {each.name: priority_limit(each, level.base, level.caps) for each in level.classes if each.priority}
+    priority = _priority_rates(level)
     taken = sum((each for each in priority.values() if each), Rate())
     left = level.capacity - taken
     if left.is_absolute and left.bps < 0:
@@ -84,6 +84,22 @@ def rates_when_all_busy(level: PolicyLevel) -> dict[str, Rate | None]:
         _queue_weights(others, level.base, reserved) if separate else _conversation_weights(others, level, reserved)
     )
     return priority | _divide_rate(left, weights, level.caps)
+
+
+def _priority_rates(level: PolicyLevel) -> dict[str, Rate | None]:
+    """Return the rates of the priority classes: their limits, or shares of a line that has less than these."""
+    classes = [each for each in level.classes if each.priority]
+    rates = {each.name: priority_limit(each, level.base, level.caps) for each in classes}
+    left = level.capacity
+    for number in sorted({each.priority.level or 1 for each in classes if each.priority}):
+        names = [each.name for each in classes if each.priority and (each.priority.level or 1) == number]
+        total = sum((each for name in names if (each := rates[name])), Rate())
+        if left.is_absolute and total.is_absolute and total.bps > left.bps:
+            part = left.bps / total.bps
+            rates |= {name: each.multiplied_by(part) for name in names if (each := rates[name])}
+            total = left
+        left = left - total
+    return rates
 
 
 def _excess_rates(classes: Sequence[PolicyClass], level: PolicyLevel, left: Rate) -> dict[str, Rate | None]:
