@@ -224,6 +224,7 @@ def test_kernel_is_refused_with_the_alternative_named() -> None:
             "arms.policed.traffic.a.window",
             "8 kB on a UDP flow",
         ),
+        ("arms.policed.traffic", "[]", "arms.policed.traffic", "no traffic in arm policed"),
         ("observe", "[{node: R1, command: show policy-map}]", "observe[0].command", '"show policy-map"'),
     ],
 )

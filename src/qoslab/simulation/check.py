@@ -50,6 +50,9 @@ class _SimulationChecker:
             own: Steps = ("arms", number)
             if arm.tcp is not None:
                 yield from self.check_tcp((*own, "tcp"), arm.tcp)
+            if not self.experiment.arm_flows(arm):
+                place: Steps = ("traffic",) if arm.traffic is None else (*own, "traffic")
+                yield self.add_finding(place, f"no traffic in arm {arm.name}", "at least one entry")
             if arm.traffic is not None:
                 yield from self.check_flows((*own, "traffic"), arm.traffic)
         if any(arm.traffic is None for arm in self.experiment.arms):
