@@ -375,6 +375,8 @@ class TestFlood:
             ({"rate": Rate(1), "random": ("size",)}, "with random sizes, expected a delay"),
             ({"delay": Duration(1), "size": Size(100), "random": ("size",)}, "in addition to a random size"),
             ({"delay": Duration(1), "size": Size(100), "random": ("port",), "port": 7}, "in addition to a random port"),
+            ({"rate": Rate(1), "size": Size(1000)}, "found 1 b/s in packets of 1 kB, 8000 s apart"),
+            ({"delay": Duration(3601 * 10**9), "size": Size(1000)}, "expected at most 1 h"),
             ({"delay": Duration(1), "random": ("size", "size")}, "each word at most once"),
             ({"delay": Duration(1), "size": Size(100), "window": Size(1)}, "on flows of iperf only"),
             ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "flood has no failure to allow"),

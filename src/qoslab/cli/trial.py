@@ -28,7 +28,9 @@ MAX_SECONDS = 3600.0
     metavar="LINES",
     help="Configuration lines to add for a comparison, separated by `;`. Repeatable.",
 )
-@click.option("--interface", metavar="NAME", help="Interface with the policy. [default: the one with an output policy]")
+@click.option(
+    "--interface", metavar="NAME", help="Interface with the policy. [default: the slowest with an output policy]"
+)
 @click.option("--rate", metavar="RATE", help="Line rate, such as 20m. [default: from the configuration]")
 @click.option("--rtt", metavar="TIME", help="Round-trip time of the path, such as 50 ms. [default: 20 ms]")
 @click.option(

@@ -89,6 +89,14 @@ class Flood:
             yield FlowProblem("size", 'found no key "size", required for a flood unless sizes are random')
         elif not (least := IP_AND_UDP_HEADER[flow.family or 4] + STAMP) <= flow.size.bytes <= MAX_DATAGRAM:
             yield FlowProblem("size", f"found {flow.size}, expected an IP packet of {least} B to {MAX_DATAGRAM} B")
+        elif (
+            flow.rate is not None
+            and not 1e-9 <= (gap_s := 8 * flow.size.bytes / flow.rate.bps) <= flood_pages.LONGEST_S
+        ):
+            message = f"found {flow.rate} in packets of {flow.size}, {gap_s:g} s apart, expected 1 ns to 1 h"
+            yield FlowProblem("rate", message)
+        if flow.delay is not None and flow.delay.seconds > flood_pages.LONGEST_S:
+            yield FlowProblem("delay", f"found {flow.delay} between two datagrams, expected at most 1 h")
         if len(set(flow.random)) != len(flow.random):
             yield FlowProblem("random", f"found {', '.join(flow.random)}, expected each word at most once")
         if "port" in flow.random and flow.port is not None:
