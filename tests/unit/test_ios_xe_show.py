@@ -7,7 +7,10 @@ from typing import Any
 from fake_router import class_counters, interface_counters
 
 from qoslab.genie.show_parser import parse
+from qoslab.ios.model.device import Interface
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.show.policy_interface import show_policy_map_interface
+from qoslab.ios.show.queueing import queue_lines
 
 
 def volume(packets: int, size: int, rate: float | None = None) -> dict[str, Any]:
@@ -210,3 +213,13 @@ def test_queue_limits_in_microseconds_are_printed() -> None:
     data["queue"] |= {"limit_packets": None, "limit_bytes": 49_152, "limit_us": 3932}
     text = show_policy_map_interface(config, counters)  # type: ignore[arg-type]
     assert "          queue limit 3932 us/ 49152 bytes\n" in text
+
+
+def test_queues_of_an_interface_have_the_lines_of_ios_xe() -> None:
+    counters: Any = interface_counters()
+    counters["queue"] |= {"strategy": "class_based", "threshold": None}
+    assert list(queue_lines(Interface("GigabitEthernet0/0/0"), counters, GENERATIONS["ios-xe"])) == [
+        "Input queue: 0/375/0/0 (size/max/drops/flushes); Total output drops: 0",
+        "Queueing strategy: Class-based queueing",
+        "Output queue: 0/40 (size/max)",
+    ]
