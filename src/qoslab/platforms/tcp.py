@@ -21,10 +21,12 @@ SYSCTLS: dict[str, str | int] = {
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
     # Path metrics learnt by one connection must not affect the next one.
     "net.ipv4.tcp_no_metrics_save": 1,
-    # The next cell may use the client ports of this one at once: no connection waits a minute in TIME-WAIT.
-    "net.ipv4.tcp_max_tw_buckets": 0,
 }
 """Settings of every host, independent of its profile."""
+FIXED_PORTS_SYSCTLS: dict[str, str | int] = {"net.ipv4.tcp_max_tw_buckets": 0}
+"""Settings of hosts for flows with fixed client ports. The next cell uses these ports at once: no connection may wait
+in TIME-WAIT.
+"""
 
 
 def tcp_sysctls(profile: TcpProfile) -> dict[str, str | int]:

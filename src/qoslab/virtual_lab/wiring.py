@@ -80,7 +80,7 @@ ROUTER_SYSCTLS: dict[str, str | int] = {
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
-HOST_SYSCTLS: dict[str, str | int] = {**COMMON_SYSCTLS, **tcp.SYSCTLS}
+HOST_SYSCTLS: dict[str, str | int] = {**COMMON_SYSCTLS, **tcp.SYSCTLS, **tcp.FIXED_PORTS_SYSCTLS}
 
 
 @dataclass(frozen=True)

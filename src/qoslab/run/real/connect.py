@@ -51,10 +51,11 @@ def reach_hosts(
     # Addresses and routes of a Linux router are compared, like those of a host that stays as it is.
     settings |= {name: HostSettings(**asdict(nodes.linux_routers[name])) for name in linux}
     access = {**inventory.hosts, **inventory.linux_routers}
+    fixed_ports = any(flow.client_port for arm in experiment.arms for flow in experiment.arm_flows(arm))
 
     def begin(name: str) -> ExternalHost:
         kind = LinuxRouter if name in linux else ExternalHost
-        return kind(AgentChannel(name, access[name], who), HostPlace(topology, name, settings[name]))
+        return kind(AgentChannel(name, access[name], who), HostPlace(topology, name, settings[name], fixed_ports))
 
     def open_proxies() -> None:
         if proxies is not None:

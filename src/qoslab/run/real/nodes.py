@@ -84,6 +84,8 @@ class HostPlace:
     topology: Topology
     name: str
     settings: HostSettings
+    fixed_ports: bool = False
+    """A flow has fixed client ports."""
 
     def interfaces(self) -> list[dict[str, Any]]:
         """Return its interfaces in the agent's form."""
@@ -110,6 +112,13 @@ class HostPlace:
                 found.setdefault(prefix, self._route_entry(interface, metrics, via=str(route.via)))
         return [{"prefix": prefix, **route} for prefix, route in found.items()]
 
+    def sysctls(self, profile: TcpProfile, answers: bool) -> dict[str, str]:
+        """Return the wanted sysctls."""
+        settings = tcp.SYSCTLS | tcp.tcp_sysctls(profile) | tcp.answer_sysctls(answers)
+        if self.fixed_ports:
+            settings |= tcp.FIXED_PORTS_SYSCTLS
+        return {key: str(value) for key, value in settings.items()}
+
     def connection_settings(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
         """Return the wanted connection settings to each address of another host."""
         own = {each.version for _, near, _ in self.topology.node_links(self.name) for each in near.addresses}
@@ -126,11 +135,6 @@ class HostPlace:
         """Return the prefixes of the experiment."""
         ends = [end for link in self.topology.links for end in link.ends]
         return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
-
-
-def _host_sysctls(profile: TcpProfile, answers: bool) -> dict[str, str]:
-    settings = tcp.SYSCTLS | tcp.tcp_sysctls(profile) | tcp.answer_sysctls(answers)
-    return {key: str(value) for key, value in settings.items()}
 
 
 class ExternalHost:
@@ -271,13 +275,13 @@ class ExternalHost:
         if self._place.settings.isolate == "as it is":
             self._channel.ask(
                 "apply",
-                sysctls=_host_sysctls(profile, answers),
+                sysctls=self._place.sysctls(profile, answers),
                 routes=[],
                 far=self._place.connection_settings(metrics),
             )
         else:
             self._channel.ask(
-                "apply", sysctls=_host_sysctls(profile, answers), routes=self._place.routes(metrics), far={}
+                "apply", sysctls=self._place.sysctls(profile, answers), routes=self._place.routes(metrics), far={}
             )
 
     def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
@@ -286,7 +290,9 @@ class ExternalHost:
         The required value is empty if there is no route.
         """
         far = self._place.connection_settings(tcp.route_words(profile))
-        reply_facts = self._channel.ask("compare", sysctls=_host_sysctls(profile, answers), far=far)["differences"]
+        reply_facts = self._channel.ask("compare", sysctls=self._place.sysctls(profile, answers), far=far)[
+            "differences"
+        ]
         return [(what, there, wanted) for what, there, wanted in reply_facts]
 
     def cpu_s(self) -> float:
