@@ -293,7 +293,7 @@ def test_router_without_a_rollback_method_is_refused(
     lines = [
         str(each)
         for each in run_checks(preflight_facts(rollback_state=kept, settings=RouterSettings(rollback=wanted)))
-        if each.grave
+        if each.is_error
     ]
     expected = f"qoslab_rollback: {wanted}" if wanted else "one that works"
     assert lines == [
@@ -309,12 +309,12 @@ def test_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
     lines = [
         str(each)
         for each in run_checks(preflight_facts(settings=RouterSettings(rollback="archive"), **changed))
-        if each.grave
+        if each.is_error
     ]
     assert len(lines) == 1 and "(archive: its maximum is 120 min, but the longest cell needs 210 min)" in lines[0]
     # Another one may last.
     changed["rollback_state"] = replace(SAVED, running=ARCHIVED)
-    assert not [each for each in run_checks(preflight_facts(**changed)) if each.grave]
+    assert not [each for each in run_checks(preflight_facts(**changed)) if each.is_error]
 
 
 def two_routers(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY") -> list[str]:

@@ -52,6 +52,6 @@ def run_checks(facts: PreflightFacts) -> list[PreflightFinding]:
 
 
 def refusal_error(found: Iterable[PreflightFinding]) -> UserError | None:
-    """Return the error that refuses a run; None without a grave finding."""
-    grave = [str(each) for each in found if each.grave]
-    return UserError("\n".join(grave)) if grave else None
+    """Return the error that refuses a run; None without such a finding."""
+    errors = [str(each) for each in found if each.is_error]
+    return UserError("\n".join(errors)) if errors else None

@@ -240,7 +240,7 @@ class PreflightFinding:
     """`found …, expected …`."""
     hint: str
     """Remedy."""
-    grave: bool = True
+    is_error: bool = True
     """True if it prevents a run; other findings are noted."""
 
     def __str__(self) -> str:

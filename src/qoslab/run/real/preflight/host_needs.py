@@ -86,7 +86,7 @@ def check_disk(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         elif host.free < most:
             message = f"found {free} free for captures, expected up to {most / 1e6:.0f} MB"
             yield PreflightFinding(
-                name, message, "free disk space there if the links will be fully loaded", grave=False
+                name, message, "free disk space there if the links will be fully loaded", is_error=False
             )
 
 
@@ -96,9 +96,9 @@ def check_clocks(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         if abs(host.clock_ahead_ms) > 1000 * MAX_CLOCK_OFFSET_S:
             away = f"{host.clock_ahead_ms / 1000:+.3f} s"
             message = f"found its clock {away} from this machine's, expected at most {MAX_CLOCK_OFFSET_S:g} s"
-            yield PreflightFinding(name, message, "synchronise both with the same NTP servers", grave=False)
+            yield PreflightFinding(name, message, "synchronise both with the same NTP servers", is_error=False)
         if host.clock_error_ms > CLOCK_ERROR_MS:
             message = (
                 f"found a clock uncertainty of ±{host.clock_error_ms:.0f} ms, expected at most ±{CLOCK_ERROR_MS:.0f} ms"
             )
-            yield PreflightFinding(name, message, "check why the path to it is slow", grave=False)
+            yield PreflightFinding(name, message, "check why the path to it is slow", is_error=False)

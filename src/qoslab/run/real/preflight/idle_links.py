@@ -115,7 +115,7 @@ def _check_jitter(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
         if spread > SLACK_MS:
             message = f"found that half of the round trips at rest vary by {spread:.1f} ms, expected no jitter"
             hint = "check the devices between the ends, and the load of both ends"
-            yield PreflightFinding(f"link {link.name}", message, hint, grave=False)
+            yield PreflightFinding(f"link {link.name}", message, hint, is_error=False)
         return
     size = 1000 * jitter.size.seconds
     if jitter.correlation.fraction > MAX_CORRELATION:
@@ -156,7 +156,9 @@ def _interquartile_range(times: Sequence[float]) -> float:
 
 def _unmeasured_finding(link: Link, what: str, why: str) -> PreflightFinding:
     message = f"found no measurement of its {what} ({why}), expected one"
-    return PreflightFinding(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
+    return PreflightFinding(
+        f"link {link.name}", message, "measure it yourself, or use a host at one end", is_error=False
+    )
 
 
 def _loss_share(link: Link) -> float:

@@ -43,7 +43,7 @@ def _check_router_port(link: Link, node: str, device: str, port: Port) -> Iterat
     if rate is not None and rate != link.rate.bps:
         message = f"found clock rate {rate} on {device}, expected {link.rate.bps} for the link {link.name}"
         yield PreflightFinding(
-            node, message, "set `clock rate`, unless the experiment's configuration does", grave=False
+            node, message, "set `clock rate`, unless the experiment's configuration does", is_error=False
         )
 
 
@@ -97,5 +97,5 @@ def check_damaged_frames(facts: PreflightFacts) -> Iterator[PreflightFinding]:
             shown = f"{card.errors} errors"
         if shown:
             yield PreflightFinding(
-                end.node, f"found {shown} on {device}, expected none on the link {link.name}", hint, grave=False
+                end.node, f"found {shown} on {device}, expected none on the link {link.name}", hint, is_error=False
             )

@@ -42,7 +42,7 @@ def check_management(facts: PreflightFacts) -> Iterator[PreflightFinding]:
                 name,
                 message,
                 f"its management traffic would cross the test links; {SEPARATE_NETWORK_HINT}",
-                grave=False,
+                is_error=False,
             )
 
 

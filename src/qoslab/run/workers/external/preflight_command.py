@@ -68,7 +68,7 @@ def check(place: str, plan: Plan) -> LabCheck:
     """See `Machinery.check`."""
     with CollectorProcess() as collector:  # Takes seconds to start.
         looked = check_lab(Path(place), plan, collector)
-    notes = [str(each) for each in looked.found if not each.grave]
+    notes = [str(each) for each in looked.found if not each.is_error]
     return LabCheck(looked.description, notes, refusal_error(looked.found))
 
 
