@@ -181,7 +181,7 @@ def test_probe_ip_version_is_given_or_the_first_in_common() -> None:
     ]
     device = Device(Hardware("2811", ("FastEthernet0/0",), generation="hqf"))
     apply_config(device, "\n".join(words), source="probes")
-    assert [each.ipv6 for each in device.ip_sla.operations.values()] == [True, False]
+    assert [each.is_ipv6 for each in device.ip_sla.operations.values()] == [True, False]
     only = experiment(unasked, families=(6,))
     assert str(probe_target(only, only.probes[0])) == "2001:db8:2::2"
     assert probe_target(experiment(asked), experiment(asked).probes[0]) is None

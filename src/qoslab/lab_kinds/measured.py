@@ -155,7 +155,7 @@ def _probe_configuration(experiment: Experiment) -> dict[str, str]:
     """Return the routers' configuration for probes: operations, the responder, or both."""
     routers = router_names(experiment.topology)
     senders = [probe.source for probe in experiment.probes if probe.source in routers]
-    responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]
+    responders = [probe.destination for probe in experiment.probes if probe.is_udp and probe.destination in routers]
     return {
         router: " and ".join(
             each for each, whose in (("IP SLA operations", senders), ("responder", responders)) if router in whose

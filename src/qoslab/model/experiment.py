@@ -354,12 +354,12 @@ class Probe(Frozen):
     """Type-of-service byte, or IPv6 traffic class; default: 0."""
 
     @property
-    def udp(self) -> bool:
+    def is_udp(self) -> bool:
         """True if it runs over UDP, and so needs a responder."""
         return self.type in ("udp-echo", "udp-jitter")
 
     @property
-    def jitter(self) -> bool:
+    def is_jitter(self) -> bool:
         """True if it sends bursts."""
         return self.type in ("icmp-jitter", "udp-jitter")
 

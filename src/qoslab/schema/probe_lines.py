@@ -16,7 +16,7 @@ def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
     found: dict[str, list[tuple[str, int]]] = {}
     routers = router_names(experiment.topology)
     for index, probe in enumerate(experiment.probes):
-        if probe.udp and probe.destination in routers:
+        if probe.is_udp and probe.destination in routers:
             theirs = found.setdefault(probe.destination, [])
             if all(line != RESPONDER for line, _ in theirs):
                 theirs.insert(0, (RESPONDER, index))

@@ -59,7 +59,7 @@ class _ProbeChecker:
                 yield self.finding(
                     key, f'found "{name}", expected {format_alternatives(nodes)}', did_you_mean(name, nodes)
                 )
-            elif is_switch(nodes[name]) and (key == "from" or probe.udp):
+            elif is_switch(nodes[name]) and (key == "from" or probe.is_udp):
                 does = "runs" if key == "from" else "answers"
                 expected = f"a router or a host that {does} {probe.type}"
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
@@ -72,7 +72,7 @@ class _ProbeChecker:
         if probe.number is not None and probe.source in host_names(self.experiment.topology):
             message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
             yield self.finding("number", message)
-        if probe.udp and probe.destination in host_names(self.experiment.topology):
+        if probe.is_udp and probe.destination in host_names(self.experiment.topology):
             yield from self.check_ports()
 
     def check_family(self) -> Iterator[Finding]:
@@ -105,15 +105,15 @@ class _ProbeChecker:
     def check_operation(self) -> Iterator[Finding]:
         """Check the keys that belong to some types only."""
         probe = self.probe
-        if probe.udp != (probe.port is not None):
+        if probe.is_udp != (probe.port is not None):
             found, expected = "a port", "none, because ICMP has no ports"
-            if probe.udp:
+            if probe.is_udp:
                 found, expected = 'no key "port"', "the responder's port"
             yield self.finding("port", f"found {found}, expected {expected}")
         elif probe.port == CONTROL_PORT:
             yield self.finding("port", f"found {CONTROL_PORT}, the responder's control port, expected another port")
         for key in ("packets", "interval"):
-            if not probe.jitter and getattr(probe, key) is not None:
+            if not probe.is_jitter and getattr(probe, key) is not None:
                 yield self.finding(key, f'found "{key}" of {probe.type}, an operation with a single packet')
         limits = REQUEST_SIZES[probe.type]
         if probe.size is not None and limits is None:

@@ -116,7 +116,7 @@ def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
         for probe in experiment.probes
         if probe.source == host
     }
-    ports = {probe.port for probe in experiment.probes if probe.udp and probe.destination == host}
+    ports = {probe.port for probe in experiment.probes if probe.is_udp and probe.destination == host}
     made: program_formats.Config = {"operations": operations} if operations else {}
     if ports:
         made |= {"responder": True, "responder_ports": sorted(port for port in ports if port is not None)}

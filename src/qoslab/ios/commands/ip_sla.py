@@ -72,13 +72,17 @@ _IP_SLA = {
 
 
 @router_command(
-    "config", "ip sla <number:1-2147483647>", no="ip sla <number:1-2147483647>", undo=Undo(afresh=True), help=_IP_SLA
+    "config",
+    "ip sla <number:1-2147483647>",
+    no="ip sla <number:1-2147483647>",
+    undo=Undo(needs_removal=True),
+    help=_IP_SLA,
 )
 @router_command(
     "config",
     "ip sla monitor <number:1-2147483647>",
     no="ip sla monitor <number:1-2147483647>",
-    undo=Undo(line="ip sla <number:1-2147483647>", afresh=True),
+    undo=Undo(line="ip sla <number:1-2147483647>", needs_removal=True),
     help=_IP_SLA,
 )
 def _configure_ip_sla(session: ConfigSession, args: Args) -> None:
@@ -281,7 +285,7 @@ def _configure_size(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(DEFINED, "tos <value:0-255>", no=True, help={"tos": "Type Of Service", "value": "Type of Service Value"})
 def _configure_tos(session: ConfigSession, args: Args) -> None:
     operation = _current_operation(session)
-    if operation.ipv6:
+    if operation.is_ipv6:
         raise RejectedError(ONLY_IPV4)
     _store_operation(session, replace(operation, tos=None if args.unset else args.value("value", int)))
 
@@ -295,7 +299,7 @@ def _configure_tos(session: ConfigSession, args: Args) -> None:
 )
 def _configure_traffic_class(session: ConfigSession, args: Args) -> None:
     operation = _current_operation(session)
-    if not operation.ipv6:
+    if not operation.is_ipv6:
         raise RejectedError(ONLY_IPV6)
     _store_operation(session, replace(operation, tos=None if args.unset else args.value("value", int)))
 
@@ -349,7 +353,7 @@ _SCHEDULE = (
     "config",
     _SCHEDULE,
     no=_SCHEDULE,
-    undo=Undo(afresh=True, goes_with="ip sla <number:1-2147483647>"),
+    undo=Undo(needs_removal=True, goes_with="ip sla <number:1-2147483647>"),
     help={
         **_IP_SLA,
         "schedule": "IP SLAs Entry Scheduling",
@@ -456,7 +460,7 @@ def operation_lines(operation: Operation) -> Iterator[str]:
         # Neither may contradict the other's default.
         *((("frequency", operation.frequency_s),) if long else ()),
         ("timeout", operation.timeout_ms),
-        ("traffic-class" if operation.ipv6 else "tos", operation.tos),
+        ("traffic-class" if operation.is_ipv6 else "tos", operation.tos),
         ("tag", operation.tag),
         ("owner", operation.owner),
         ("threshold", operation.threshold_ms),
@@ -541,7 +545,7 @@ def _engine_operation(
 ) -> program_formats.OperationConfig:
     assert operation.kind is not None  # the others are not compiled
     theirs = addresses.get(operation.source_interface or "", ())
-    source = operation.source or next((each.ip for each in theirs if (each.version == 6) == operation.ipv6), None)
+    source = operation.source or next((each.ip for each in theirs if (each.version == 6) == operation.is_ipv6), None)
     settings = {
         "packets": operation.packets,
         "interval_ms": operation.interval_ms,

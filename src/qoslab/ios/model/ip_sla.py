@@ -55,17 +55,17 @@ class Operation:
     bucket_ms: int | None = None
 
     @property
-    def udp(self) -> bool:
+    def is_udp(self) -> bool:
         """True if it runs over UDP."""
         return self.kind in ("udp-echo", "udp-jitter")
 
     @property
-    def ipv6(self) -> bool:
+    def is_ipv6(self) -> bool:
         """True if it runs over IPv6."""
         return isinstance(self.target, IPv6Address)
 
     @property
-    def jitter(self) -> bool:
+    def is_jitter(self) -> bool:
         """True if it sends bursts."""
         return self.kind in ("icmp-jitter", "udp-jitter")
 

@@ -111,7 +111,7 @@ def _hour_lines(operation: Operation, hour: program_formats.Hour, which: Print) 
     yield f"Start Time Index: {time_text(hour['start_ns'])}"
     if which == "2008":
         yield f"Type of operation: {TYPES_2008[operation.kind or '']}"
-    if operation.jitter:
+    if operation.is_jitter:
         yield from _value_lines(operation, hour["statistics"], which)
         if which == "2008":
             return
@@ -134,7 +134,7 @@ def _latest_lines(
         yield f"        Latest RTT: {NO_FIGURES if rtt is None else f'{rtt} milliseconds'}"
         yield f"Latest operation start time: {_format_second(latest['start_ns'])}"
         yield f"Latest operation return code: {RETURN_CODES[latest['return_code']]}"
-        if operation.jitter:
+        if operation.is_jitter:
             yield from _value_lines(operation, latest["statistics"], which)
     if details:
         occurred = report is not None and report["over_thresholds_occurred"]
@@ -301,8 +301,8 @@ def _configuration_lines(sla: IpSla, operation: Operation) -> list[str]:
     assert kind is not None
     schedule = sla.schedules.get(operation.number)
     # The line of the traffic class is from memory, not from an output.
-    address = ("::" if operation.ipv6 else "0.0.0.0") if operation.source is None else address_text(operation.source)
-    byte = "Traffic-Class parameter" if operation.ipv6 else "Type Of Service parameters"
+    address = ("::" if operation.is_ipv6 else "0.0.0.0") if operation.source is None else address_text(operation.source)
+    byte = "Traffic-Class parameter" if operation.is_ipv6 else "Type Of Service parameters"
     sizes = REQUEST_SIZES[kind]
     lines = [
         f"Entry Number: {operation.number}",
@@ -312,13 +312,13 @@ def _configuration_lines(sla: IpSla, operation: Operation) -> list[str]:
         f"Target address: {address_text(operation.target)}",
         f"Source address: {address}",
     ]
-    if operation.udp:
+    if operation.is_udp:
         lines += [
             f"Target port: {operation.target_port}",
             f"Source port: {_value_or_default(operation.source_port, 0)}",
             f"Control Packets: {'enabled' if operation.control else 'disabled'}",
         ]
-    if operation.jitter:
+    if operation.is_jitter:
         lines += [
             f"Packet Interval (milliseconds): {_value_or_default(operation.interval_ms, DEFAULT_INTERVAL_MS)}",
             f"Number of packets: {_value_or_default(operation.packets, DEFAULT_PACKETS)}",

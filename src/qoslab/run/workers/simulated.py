@@ -314,13 +314,13 @@ class _SimulatedCell:
         self._cell.write_json(file.with_name(f"{probe.name}.samples.json"), report)
         node = experiment.topology.nodes[probe.source]
         if not node_platform(node).access.command_line:
-            values = values_from_report(report, jitter=probe.jitter)
+            values = values_from_report(report, jitter=probe.is_jitter)
         else:
             number = probe_number(experiment, probe)
             output = self._probe_output(probe, number, result, routers[probe.source])
             self._cell.write(file.with_name(f"{probe.name}.txt"), output)
             runs = [sample["rtt_ms"] for sample in report["samples"]]
-            values = values_from_output(output, number) if probe.jitter else values_from_runs(runs)
+            values = values_from_output(output, number) if probe.is_jitter else values_from_runs(runs)
         if values is None:
             raise unanswered_error(probe, report["latest"]["return_code"])
         self._cell.write_json(file.with_name(f"{probe.name}.json"), values)
@@ -335,7 +335,7 @@ class _SimulatedCell:
             "responder": None,
         }
         node = self._experiment.topology.nodes[probe.source]
-        command = f"show ip sla statistics {'aggregated ' if probe.jitter else ''}{number}"
+        command = f"show ip sla statistics {'aggregated ' if probe.is_jitter else ''}{number}"
         return answer_show(node, router, command, replace(history, ip_sla=(output,)))
 
 

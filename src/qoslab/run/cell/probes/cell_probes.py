@@ -64,7 +64,9 @@ class CellProbes:
         experiment = self._setting.experiment
         for prober in self._probers:
             prober.prepare()
-        hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(host_names(experiment.topology))
+        hosts = {probe.destination for probe in experiment.probes if probe.is_udp} & set(
+            host_names(experiment.topology)
+        )
         for host in sorted(hosts):
             self._responders.append(HostResponder(self._setting, host))
         for responder in self._responders:
@@ -145,5 +147,5 @@ class CellProbes:
 def reserved_ports(experiment: Experiment) -> set[int]:
     """Return the ports of responders on hosts, which traffic must not use."""
     hosts = host_names(experiment.topology)
-    mine = {probe.port for probe in experiment.probes if probe.udp and probe.destination in hosts}
+    mine = {probe.port for probe in experiment.probes if probe.is_udp and probe.destination in hosts}
     return {port for port in mine if port is not None} | ({CONTROL_PORT} if mine else set())

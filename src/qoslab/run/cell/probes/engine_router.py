@@ -29,7 +29,7 @@ class EngineProber(Prober):
         """See `Prober`."""
         report = self.data_plane_report()
         self.save_samples(report)
-        values = values_from_report(report, jitter=self.probe.jitter)
+        values = values_from_report(report, jitter=self.probe.is_jitter)
         if values is None:
             raise self.unanswered_error(report["latest"]["return_code"])
         return values

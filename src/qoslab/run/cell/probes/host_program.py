@@ -102,7 +102,7 @@ class HostProber(Prober):
         self._program.finish()
         try:
             report = json.loads(self._program.output.read_text(encoding="utf-8"))
-            values = values_from_report(report, jitter=self.probe.jitter)
+            values = values_from_report(report, jitter=self.probe.is_jitter)
             self.sender = self._sender_precision(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
@@ -118,7 +118,7 @@ class HostProber(Prober):
         which sends one packet at a time.
         """
         traffic = {flow.source for flow in self.setting.experiment.traffic}
-        if not self.probe.jitter or self.probe.source in traffic:
+        if not self.probe.is_jitter or self.probe.source in traffic:
             return None
         interval_ns = DEFAULT_INTERVAL_MS * 10**6 if self.probe.interval is None else self.probe.interval.ns
         return probe_sender(report["samples"], interval_ns)
@@ -163,7 +163,7 @@ class HostResponder:
     def __init__(self, setting: Setting, host: str) -> None:
         self._host = host
         self._lab = setting.lab
-        probes = [each for each in setting.experiment.probes if each.udp and each.destination == host]
+        probes = [each for each in setting.experiment.probes if each.is_udp and each.destination == host]
         families = {probe_family(setting.experiment, each) for each in probes}
         self._tables = [LISTENERS[family] for family in sorted(families)]
         # A program that listens there now is another one, and must not be mistaken for it.

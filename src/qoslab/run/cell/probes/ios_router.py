@@ -35,7 +35,7 @@ class IosProber(Prober):
     @property
     def poll_interval_s(self) -> float | None:
         """Interval of reading: IOS prints the round-trip time of an echo operation only for its latest run."""
-        return None if self.probe.jitter else self.probe.frequency_or_default.seconds
+        return None if self.probe.is_jitter else self.probe.frequency_or_default.seconds
 
     def _show(self, command: str) -> str:
         return self.setting.observe(self.probe.source, f"show ip sla statistics {command}")
@@ -71,7 +71,7 @@ class IosProber(Prober):
 
     def read(self) -> dict[str, Any]:
         """See `Prober`."""
-        if self.probe.jitter:
+        if self.probe.is_jitter:
             self._prints.append(self._show(f"aggregated {self.number}"))
             values = values_from_output(self._prints[-1], self.number)
         else:

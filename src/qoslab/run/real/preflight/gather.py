@@ -167,7 +167,9 @@ class FactCollector:
     def _sent_programs(self, name: str) -> list[str]:
         """Return the programs that are sent there."""
         found = [each for each in self._flow_programs(name) if each in OWN_PROGRAMS]
-        if any(name == probe.source or (probe.udp and name == probe.destination) for probe in self.experiment.probes):
+        if any(
+            name == probe.source or (probe.is_udp and name == probe.destination) for probe in self.experiment.probes
+        ):
             found.append(PROBER)
         return list(dict.fromkeys(found))
 
