@@ -21,9 +21,9 @@ class Undo:
     """
     line: str | None = None
     """Syntax of the removing line, without its `no` unless it begins with `default`; None if the key is the syntax."""
-    afresh: bool = False
+    needs_removal: bool = False
     """True if the old line must be removed before another value is set: parts of it, or its order, would remain."""
-    renewed: bool = False
+    needs_block_removal: bool = False
     """True if a block must be removed before a block with another first line replaces it."""
     table: bool = False
     """True if lines with the same key form one table, which the key's `no` form clears."""

@@ -324,7 +324,7 @@ _NAMED = "ip access-list (standard (<number:standard-list>|<name:word>)|extended
     undo=Undo(
         "access-list (<name:word>|<number:standard-list>)",
         "ip access-list (standard|extended) <name:word>",
-        afresh=True,
+        needs_removal=True,
         referred=3,
     ),
     help={**_HELP, "ip": "Global IP configuration subcommands", "access-list": "Named access-list"},

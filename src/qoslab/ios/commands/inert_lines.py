@@ -124,7 +124,7 @@ def _register(family: CommandFamily, row: str) -> None:
         no=no,
         help=dict.fromkeys(syntax.syntax_names(text), _family_help(family)),
         requires={family.requires} - {""},
-        undo=Undo(key=subject, afresh=">" in marks),
+        undo=Undo(key=subject, needs_removal=">" in marks),
         fallback=family.undecided,
     )(handler)
 

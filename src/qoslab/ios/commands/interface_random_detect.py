@@ -19,7 +19,7 @@ from qoslab.system import program_formats
     "interface",
     random_detect_syntax("<minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"),
     no=NO,
-    undo=Undo(key=DETAIL, parts=True, afresh=True),
+    undo=Undo(key=DETAIL, parts=True, needs_removal=True),
     help=HELP,
 )
 def _configure_random_detect(session: ConfigSession, args: Args) -> None:

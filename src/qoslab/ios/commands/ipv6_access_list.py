@@ -81,7 +81,7 @@ _HELP = {
     "ipv6 access-list <name:word>",
     no="ipv6 access-list <name:word>",
     # The same key as an IPv4 list, since a name identifies one list of either version.
-    undo=Undo("access-list <name:word>", "ipv6 access-list <name:word>", afresh=True, referred=3),
+    undo=Undo("access-list <name:word>", "ipv6 access-list <name:word>", needs_removal=True, referred=3),
     help={
         "ipv6": "Global IPv6 configuration subcommands",
         "access-list": "Configure access lists",

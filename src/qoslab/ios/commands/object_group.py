@@ -69,7 +69,9 @@ _REQUIRES = {"object-groups"}
     "config",
     "object-group (network|service) <name:word>",
     no="object-group (network|service) <name:word>",
-    undo=Undo("object-group <name:word>", "object-group (network|service) <name:word>", renewed=True, referred=5),
+    undo=Undo(
+        "object-group <name:word>", "object-group (network|service) <name:word>", needs_block_removal=True, referred=5
+    ),
     requires=_REQUIRES,
     help=_HELP,
 )

@@ -128,7 +128,7 @@ WITHOUT_VALUE: tuple[ActionName, ...] = ("transmit", "drop", "set-clp-transmit",
 
 
 # If it is entered again with the same values, a policer keeps the actions of its sub-mode.
-_UNDO = Undo(key="police", afresh=True)
+_UNDO = Undo(key="police", needs_removal=True)
 
 
 def _police(session: ConfigSession, args: Args) -> None:

@@ -115,7 +115,7 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
     "policy-class",
     random_detect_syntax(amounts_syntax("1-4096>")),
     no=NO,
-    undo=Undo(key=DETAIL, parts=True, afresh=True),
+    undo=Undo(key=DETAIL, parts=True, needs_removal=True),
     requires={"random-detect-packets"},
     help=HELP,
 )
@@ -125,7 +125,7 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
     # [I].
     random_detect_syntax(amounts_syntax("1-64000000> [packets|bytes|ms]")),
     no=NO,
-    undo=Undo(key=DETAIL, parts=True, afresh=True),
+    undo=Undo(key=DETAIL, parts=True, needs_removal=True),
     requires={"random-detect-units"},
     help=HELP,
 )
@@ -133,7 +133,7 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
     "policy-class",
     random_detect_syntax(_xe_amounts_syntax()),
     no=NO,
-    undo=Undo(key=DETAIL, parts=True, afresh=True),
+    undo=Undo(key=DETAIL, parts=True, needs_removal=True),
     requires={"random-detect-percent"},
     help=HELP,
 )

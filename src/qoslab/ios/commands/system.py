@@ -156,7 +156,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "config",
     "username <name:word> [privilege <level:0-15>] [secret (0 <text:line>|5 <hash:word>|<text:line>)]",
-    undo=Undo(afresh=True),
+    undo=Undo(needs_removal=True),
     no="username <name:word> [privilege <level:0-15>] [secret (0 <text:line>|5 <hash:word>|<text:line>)]",
     help={
         "username": "Establish User Name Authentication",

@@ -300,7 +300,7 @@ def _block_changes(target: ConfigurationBlock, present: ConfigurationBlock | Non
     elif (
         _is_replaced_as_whole(target)
         or _is_replaced_as_whole(present)
-        or (target.undo.renewed and target.line != present.line)
+        or (target.undo.needs_block_removal and target.line != present.line)
     ):
         yield indent + present.removal_line
         yield from target.lines(depth)
@@ -311,7 +311,7 @@ def _block_changes(target: ConfigurationBlock, present: ConfigurationBlock | Non
 
 def _is_replaced_as_whole(block: ConfigurationBlock) -> bool:
     """Return whether a block can only be replaced as a whole."""
-    return block.undo.afresh or block.undo.table
+    return block.undo.needs_removal or block.undo.table
 
 
 def _changes_below(target: ConfigurationBlock, present: ConfigurationBlock, depth: int) -> Iterator[str]:

@@ -133,7 +133,7 @@ def _configure_trust(session: ConfigSession, args: Args) -> None:
     "policy-class",
     f"police <rate:{POLICE_RATE}> <burst:{POLICE_BURST}> [exceed-action (drop|policed-dscp-transmit)]",
     no=True,
-    undo=Undo(afresh=True),
+    undo=Undo(needs_removal=True),
     help={
         "police": "Police",
         "rate": "Bits per second",
@@ -158,7 +158,7 @@ def _configure_police(session: ConfigSession, args: Args) -> None:
     "policy-class",
     "police aggregate <name:word>",
     no=True,
-    undo=Undo(key="police", afresh=True),
+    undo=Undo(key="police", needs_removal=True),
     help={
         "police": "Police",
         "aggregate": "Choose aggregate policer for current class",
