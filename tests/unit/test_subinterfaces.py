@@ -219,7 +219,7 @@ def counters(router: Device) -> dict[str, Any]:
     return {
         name: unwired_counters(each, chassis, router.subinterfaces(name))
         for name, each in router.interfaces.items()
-        if each.parent is None and not each.serial
+        if each.parent is None and not each.is_serial
     }
 
 

@@ -248,12 +248,12 @@ def _scenario_link(configuration: Configuration, number: int, port: str, rate_bp
     device = configuration.device
     interface = device.with_circuit(port)
     framing: Framing = "ethernet"
-    if interface.serial:
+    if interface.is_serial:
         framing = interface.encapsulation or "hdlc"
-    elif interface.atm and interface.circuit is not None:
+    elif interface.is_atm and interface.circuit is not None:
         typed = interface.circuit.encapsulation
         framing = next((each for each, name in CIRCUIT_ENCAPSULATIONS.items() if name == typed), "aal5snap")
-    elif interface.atm:
+    elif interface.is_atm:
         framing = "aal5snap"
     network = f"198.{18 + number // 16_384}.{number % 16_384 // 64}"
     first = number % 64 * 4 + 1

@@ -165,7 +165,7 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     ring = 0 if interface is None else ring_bytes(context.qos, interface, line, context.frame)
     behind = _transmission_ms(ring, line)
     guessed = interface is not None and interface.tx_ring_limit is None
-    if interface is not None and interface.serial and context.qos.tx_ring is None:
+    if interface is not None and interface.is_serial and context.qos.tx_ring is None:
         guessed = False
     here = _PolicyPosition(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
@@ -215,20 +215,20 @@ def _unmodelled_header(configuration: Configuration, at: Attachment, vlan_tags: 
 
 def counted_header(interface: Interface, vlan_tags: int = 0) -> int:
     """Return the bytes of layer 2 that are counted with an IP packet."""
-    if interface.atm:
+    if interface.is_atm:
         return 8 + ATM_CORE_HEADER
-    return COUNTED_HEADER["ppp" if interface.serial else "ethernet"] + VLAN_TAG * vlan_tags
+    return COUNTED_HEADER["ppp" if interface.is_serial else "ethernet"] + VLAN_TAG * vlan_tags
 
 
 def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int) -> int:
     """Return the bytes of the full transmit ring and of the packet on the line."""
-    if interface.atm:
+    if interface.is_atm:
         return frame + (interface.tx_ring_limit or engine_defaults.ATM_TX_RING) * engine_defaults.ATM_PARTICLE
     if interface.tx_ring_limit is not None:
         packets = interface.tx_ring_limit
     elif qos.tx_ring is not None:
         packets = qos.tx_ring
-    elif interface.serial:
+    elif interface.is_serial:
         packets = engine_defaults.SERIAL_TX_RING_FAIR
     else:
         fast = line.is_absolute and line.bps > engine_defaults.ETHERNET_FAST_ABOVE_BPS

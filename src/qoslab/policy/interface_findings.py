@@ -179,7 +179,7 @@ def find_percent_of_default_bandwidth(subject: Subject) -> Iterator[PolicyFindin
         uses = [
             each for each in policy.classes if len(each.path) == 1 and has_percentage(subject.configured_class(each))
         ]
-        if not uses or (policy.base == policy.line and interface is not None and not interface.serial):
+        if not uses or (policy.base == policy.line and interface is not None and not interface.is_serial):
             continue
         line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
         message = (

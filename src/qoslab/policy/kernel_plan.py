@@ -91,7 +91,7 @@ def _interface_framing(config: Mapping[str, Any], interface: Interface) -> Frami
     given: Framing | None = config.get("encapsulation")
     if given is not None:
         return given
-    return "aal5snap" if interface.atm else "hdlc" if interface.serial else "ethernet"
+    return "aal5snap" if interface.is_atm else "hdlc" if interface.is_serial else "ethernet"
 
 
 def _check_devices(devices: Mapping[str, str], names: list[str]) -> None:

@@ -59,7 +59,7 @@ def carrier_line(configuration: Configuration, at: Attachment) -> tuple[Rate, st
     port = configuration.device.interfaces.get(_carrier(configuration, at.interface)[0])
     if port is None or port.kind not in DEFAULT_BANDWIDTH_KBPS:
         return LINE, "not known"
-    if port.atm and (port.circuit is None or port.circuit.contract is None):
+    if port.is_atm and (port.circuit is None or port.circuit.contract is None):
         return LINE, "not known"
     speed = configuration.speed_mbps(port.parent or port.name)
     own = Attachment(port.name, "output", "", 0)
@@ -72,7 +72,7 @@ def ppp_circuit(configuration: Configuration, at: Attachment) -> Interface | Non
     """Return the ATM port below a dialer with PPP over ATM, whose queues are those of the circuit; None otherwise."""
     name, member = _carrier(configuration, at.interface)
     port = configuration.device.interfaces.get(name)
-    return port if port is not None and port.atm and member.startswith("dialer pool-member ") else None
+    return port if port is not None and port.is_atm and member.startswith("dialer pool-member ") else None
 
 
 def _carrier(configuration: Configuration, interface: str) -> tuple[str, str]:

@@ -324,7 +324,7 @@ def _carrier_bps(configuration: Configuration, at: Attachment) -> float | None:
     is unknown.
     """
     circuit = configuration.device.interfaces.get(at.interface)
-    if circuit is not None and circuit.atm:
+    if circuit is not None and circuit.is_atm:
         return base_rate(circuit, at, None, None)[0].bps
     if interface_kind(at.interface) not in CARRIED:
         return None
@@ -337,11 +337,11 @@ def _tried_interface(
 ) -> tuple[Interface, float]:
     """Return the interface with the policy, and its bandwidth in kb/s; create one if the input has none."""
     found = device.interfaces.get(at.interface)
-    if found is not None and found.parent is None and not found.atm:
+    if found is not None and found.parent is None and not found.is_atm:
         base, _ = base_rate(found, at, rate_bps, configuration.speed_mbps(found.name))
         return found, base.bps / 1000
     base, _ = base_rate(found, at, rate_bps, None)
-    if found is not None and found.atm:
+    if found is not None and found.is_atm:
         notes.append(f"{at.interface}: the cells of ATM are not counted.")
         found.service_policy_input = found.service_policy_output = None
         found = None
@@ -506,11 +506,11 @@ def _connect(device: Device, interface: Interface, address: IPv4Interface) -> No
 
 
 def _interface_framing(interface: Interface) -> Framing:
-    if interface.atm:
+    if interface.is_atm:
         raise UserError(
             f"{interface.name}: found an ATM interface, expected an Ethernet or serial one",
             hint="paste the policy-map alone, with --rate",
         )
-    if interface.serial:
+    if interface.is_serial:
         return "ppp" if interface.encapsulation == "ppp" else "hdlc"
     return "ethernet"

@@ -371,7 +371,7 @@ def _link_local(interface: Interface, mac: str, macs: Mapping[str, str]) -> IPv6
     A serial line and a circuit have no hardware address: IOS uses that of the first port that has one.
     """
     ethernet = (each for name, each in macs.items() if interface_kind(name) not in ("Serial", "ATM"))
-    if interface.serial or interface.atm:
+    if interface.is_serial or interface.is_atm:
         mac = next(ethernet, mac)
     octets = bytes.fromhex(mac.replace(":", ""))
     identifier = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]

@@ -104,7 +104,7 @@ def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
                 continue
             if child is not None and below and set(below) != set(above or [None]):
                 raise RejectedError(NOT_IN_HIERARCHY.format(child=child.name, name=each.name, parent=part.name))
-        if (interface.serial or interface.atm) and any(_counts_cells(account) for account in found):
+        if (interface.is_serial or interface.is_atm) and any(_counts_cells(account) for account in found):
             raise RejectedError(ETHERNET_ONLY)
 
 

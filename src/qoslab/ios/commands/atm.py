@@ -36,7 +36,7 @@ ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {
 )
 def _configure_pvc(session: ConfigSession, args: Args) -> None:
     interface, name = session.interface, args.value("circuit", str)
-    if not interface.atm:
+    if not interface.is_atm:
         raise args.invalid_argument("pvc")
     present = interface.circuit
     if args.unset:
@@ -142,7 +142,7 @@ def _config_lines(interface: Interface) -> Iterator[str]:
 
 @ENGINE_INTERFACE.register_family(90, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
-    if not interface.atm:
+    if not interface.is_atm:
         return {}
     own = device.with_circuit(interface.name)
     circuit = own.circuit

@@ -58,11 +58,11 @@ def _configure_interface(session: ConfigSession, args: Args) -> None:
         keep_virtual_interface(session, name, args)
         return
     parent = Interface(name).parent
-    if parent is not None and Interface(name).serial and parent in device.interfaces:
+    if parent is not None and Interface(name).is_serial and parent in device.interfaces:
         if not args.unset:
             session.skip_block()
         raise UnsupportedError(SERIAL_CIRCUITS)
-    if "point-to-point" in args and (parent is None or not Interface(name).atm):
+    if "point-to-point" in args and (parent is None or not Interface(name).is_atm):
         session.skip_block()
         raise args.invalid_argument("point-to-point")
     if args.unset:
@@ -207,7 +207,7 @@ def _configure_ip_address(session: ConfigSession, args: Args) -> None:
         return
     if interface.port is not None and interface.port.switched:
         raise RejectedError(SWITCHED)
-    if interface.parent is not None and interface.vlan is None and not interface.atm and not args.unset:
+    if interface.parent is not None and interface.vlan is None and not interface.is_atm and not args.unset:
         raise RejectedError(NO_VLAN_YET)
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
@@ -277,12 +277,12 @@ def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
 
 
 def _serial_only(session: ConfigSession, args: Args, keyword: str) -> None:
-    if not session.interface.serial:
+    if not session.interface.is_serial:
         raise args.invalid_argument(keyword)
 
 
 def _ethernet_only(session: ConfigSession, args: Args, keyword: str) -> None:
-    if session.interface.serial or session.interface.atm:
+    if session.interface.is_serial or session.interface.is_atm:
         raise args.invalid_argument(keyword)
 
 
@@ -363,7 +363,7 @@ def interface_block(interface: Interface) -> list[str]:
     """Return the lines of one interface."""
     family: Family = "router" if interface.port is None else "switch"
     lines = (line for lines in INTERFACE_LINES.family_functions(family) for line in lines(interface))
-    kind = " point-to-point" if interface.atm and interface.parent is not None else ""
+    kind = " point-to-point" if interface.is_atm and interface.parent is not None else ""
     return [f"interface {interface.name}{kind}", *(f" {line}" for line in lines)]
 
 
@@ -402,7 +402,7 @@ def _further_config_lines(interface: Interface) -> Iterator[str]:
 
 @INTERFACE_LINES.register_family(80, family="router")
 def _speed_lines(interface: Interface) -> Iterator[str]:
-    if not interface.serial and not interface.atm and interface.parent is None:
+    if not interface.is_serial and not interface.is_atm and interface.parent is None:
         yield f"duplex {interface.duplex}"
         yield f"speed {interface.speed}"
 
@@ -422,6 +422,6 @@ def _engine_config(device: Device, interface: Interface) -> program_formats.Inte
         "enabled": not interface.shutdown,
         "bandwidth_kbps": interface_bandwidth_kbps(interface),
         "clock_rate_bps": interface.clock_rate_bps,
-        "encapsulation": (interface.encapsulation or "hdlc") if interface.serial else "ethernet",
+        "encapsulation": (interface.encapsulation or "hdlc") if interface.is_serial else "ethernet",
         "load_interval_s": engine_defaults.LOAD_INTERVAL_S if load_interval is None else load_interval,
     }

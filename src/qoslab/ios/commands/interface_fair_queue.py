@@ -43,7 +43,7 @@ _FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
     "interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"fair-queue-flows"}, help=_FAIR_QUEUE_HELP
 )
 def _configure_fair_queue(session: ConfigSession, args: Args) -> None:
-    if args.form == "default" or (args.is_negated and not session.interface.serial):
+    if args.form == "default" or (args.is_negated and not session.interface.is_serial):
         session.interface.fair_queue = None
         return
     if args.is_negated:

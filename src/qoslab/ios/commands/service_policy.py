@@ -81,7 +81,7 @@ def _count_levels_above(device: Device, name: str) -> int:
 def attach_policy(session: ConfigSession, args: Args) -> None:
     """Attach the policy-map that a `service-policy` line names to the interface, or detach it."""
     interface = session.interface
-    if interface.atm and session.position.mode not in CIRCUIT_MODES:
+    if interface.is_atm and session.position.mode not in CIRCUIT_MODES:
         raise UnsupportedError(BELOW_CIRCUIT)
     direction = "input" if "input" in args else "output"
     if args.unset and "input" not in args and "output" not in args:
@@ -118,7 +118,7 @@ def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 @INTERFACE_LINES.register_family(150)
 def _interface_lines(interface: Interface) -> Iterator[str]:
-    if interface.atm:
+    if interface.is_atm:
         return
     if interface.service_policy_input is not None:
         yield f"service-policy input {interface.service_policy_input}"

@@ -51,7 +51,7 @@ NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
 )
 def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
     interface = session.interface
-    if interface.atm:
+    if interface.is_atm:
         raise args.invalid_argument("encapsulation")
     if args.unset:
         # Without a VLAN it has no IP either.
@@ -104,7 +104,7 @@ def _subinterface_part(
 @OUTPUT_RULES.register_family(5, family="router")
 def _check_shaper_above_queues(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse a queueing policy without a shaper above its queues: a subinterface has no separate line."""
-    if interface.parent is None or interface.atm:
+    if interface.parent is None or interface.is_atm:
         return
     for each in policy.classes:
         found = find_combination(ON_SUBINTERFACE, device, class_facts(device, each))
@@ -119,7 +119,7 @@ def _check_port_and_subinterface(device: Device, interface: Interface, direction
     IOS-XE accepts a shaper of the port above them [C], which is not modelled.
     """
     key = f"service_policy_{direction}"
-    if interface.atm or key not in PORT_OR_SUBINTERFACE:
+    if interface.is_atm or key not in PORT_OR_SUBINTERFACE:
         return
     others = device.subinterfaces(interface.name)
     if interface.parent is not None:

@@ -18,7 +18,7 @@ from qoslab.system import program_formats
     help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
 )
 def _configure_tx_ring_limit(session: ConfigSession, args: Args) -> None:
-    if session.interface.atm and session.position.mode == "interface":
+    if session.interface.is_atm and session.position.mode == "interface":
         # The ring is that of a circuit.
         raise args.invalid_argument("tx-ring-limit")
     session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
@@ -26,7 +26,7 @@ def _configure_tx_ring_limit(session: ConfigSession, args: Args) -> None:
 
 @INTERFACE_LINES.register_family(90)
 def _config_lines(interface: Interface) -> Iterator[str]:
-    if interface.tx_ring_limit is not None and not interface.atm:
+    if interface.tx_ring_limit is not None and not interface.is_atm:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
 
 

@@ -202,7 +202,7 @@ async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
 async def _show_controllers(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
     interface = session.device.interfaces[name]
-    if not interface.serial or interface.parent is not None:
+    if not interface.is_serial or interface.parent is not None:
         # The controller data of an Ethernet port is not known.
         raise args.invalid_argument("name")
     return show_controllers_serial(interface, await _interface_counters(session, name), session.environment.chassis)

@@ -162,7 +162,7 @@ class Interface:
         return port if dot else None
 
     @property
-    def serial(self) -> bool:
+    def is_serial(self) -> bool:
         """True if it is a serial line."""
         return self.kind == "Serial"
 
@@ -172,7 +172,7 @@ class Interface:
         return None if self.circuit is None else self.circuit.name
 
     @property
-    def atm(self) -> bool:
+    def is_atm(self) -> bool:
         """True if it is an ATM interface, or a subinterface of one."""
         return self.kind == "ATM"
 
@@ -406,7 +406,7 @@ class Device:
 
     def circuits(self) -> dict[str, Interface]:
         """Return the interfaces with a circuit, by their port."""
-        ports = (each.name for each in self.interfaces.values() if each.atm and each.parent is None)
+        ports = (each.name for each in self.interfaces.values() if each.is_atm and each.parent is None)
         owners = {port: self.with_circuit(port) for port in ports}
         return {port: owner for port, owner in owners.items() if owner.circuit is not None}
 
@@ -416,7 +416,7 @@ class Device:
         They are the same except for an ATM port, which has the addresses of the interface with its circuit.
         """
         for name, interface in self.interfaces.items():
-            if not interface.atm:
+            if not interface.is_atm:
                 yield name, interface
             elif interface.parent is None:
                 yield name, self.with_circuit(name)

@@ -148,7 +148,9 @@ class InterfaceView:
         hardware = self.chassis.interface(interface.name)
         if hardware is None:
             raise ValueError(f"{interface.name} is not an interface of a {self.chassis.name}")
-        address = "" if port is None or port.mac is None or interface.serial or interface.atm else dotted_mac(port.mac)
+        address = (
+            "" if port is None or port.mac is None or interface.is_serial or interface.is_atm else dotted_mac(port.mac)
+        )
         yield f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else "")
         if interface.description is not None:
             yield f"  Description: {interface.description}"
@@ -161,17 +163,17 @@ class InterfaceView:
             delay = hardware.delay_us * hardware.bandwidth_kbps // max(default, 1)
         bandwidth = default if interface.bandwidth_kbps is None else interface.bandwidth_kbps
         mtu = line_mtu(interface) if port is None else min(line_mtu(interface), port.mtu)
-        below = f" sub MTU {mtu}," if interface.atm else ""
+        below = f" sub MTU {mtu}," if interface.is_atm else ""
         yield f"  MTU {mtu} bytes,{below} BW {bandwidth} {self.kbit}, DLY {delay} usec, "
         yield (
             f"     reliability 255/255, txload {_load(self.counters['output']['rate_bps'], bandwidth)}/255,"
             f" rxload {_load(self.counters['input']['rate_bps'], bandwidth)}/255"
         )
         yield from self._encapsulation_lines(up)
-        if interface.atm:
+        if interface.is_atm:
             return
         yield f"  Keepalive set ({KEEPALIVE_S} sec)" if interface.keepalive else "  Keepalive not set"
-        if interface.serial:
+        if interface.is_serial:
             yield "  CRC checking enabled"
         else:
             rate_mbps = self.counters["line_rate_bps"] // 1_000_000
@@ -186,9 +188,9 @@ class InterfaceView:
             yield "  ARP type: ARPA, ARP Timeout 04:00:00"
 
     def _encapsulation_lines(self, up: bool) -> Iterator[str]:
-        if self.interface.atm:
+        if self.interface.is_atm:
             yield from self._atm_lines()
-        elif not self.interface.serial:
+        elif not self.interface.is_serial:
             yield "  Encapsulation ARPA, loopback not set"
         elif self.interface.encapsulation == "ppp":
             yield f"  Encapsulation PPP, LCP {'Open' if up else 'Closed'}"
@@ -207,7 +209,7 @@ class InterfaceView:
         # The data plane counts packets and bytes only. A virtual line has no damaged frames, collisions or
         # carrier losses, so those are zero; broadcasts are not distinguished from other packets.
         received, sent = self.counters["input"], self.counters["output"]
-        ethernet = not self.interface.serial and not self.interface.atm
+        ethernet = not self.interface.is_serial and not self.interface.is_atm
         yield f"     {received['packets']} packets input, {received['bytes']} bytes" + (
             "" if ethernet else ", 0 no buffer"
         )
@@ -220,9 +222,9 @@ class InterfaceView:
             yield "     0 input packets with dribble condition detected"
         yield f"     {sent['packets']} packets output, {sent['bytes']} bytes, 0 underruns"
         yield "     0 output errors, 0 collisions, 0 interface resets"
-        if self.interface.atm:
+        if self.interface.is_atm:
             yield "     0 output buffer failures, 0 output buffers swapped out"
-        elif self.interface.serial:
+        elif self.interface.is_serial:
             yield "     0 output buffer failures, 0 output buffers swapped out"
             yield "     0 carrier transitions"
             # [I] The state of the modem lines of a serial port.

@@ -125,8 +125,8 @@ def show_arp(
             interface.address is None
             or port is None
             or port.mac is None
-            or interface.serial
-            or interface.atm
+            or interface.is_serial
+            or interface.is_atm
             or interface.shutdown
         ):
             continue

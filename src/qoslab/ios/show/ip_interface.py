@@ -73,7 +73,7 @@ def _interface_lines(
     yield f"  Proxy ARP is {_state_word(interface, 'ip proxy-arp', 'enabled', 'disabled')}"
     yield "  Local Proxy ARP is disabled"
     yield "  Security level is default"
-    yield f"  Split horizon is {'disabled' if interface.serial and interface.encapsulation is None else 'enabled'}"
+    yield f"  Split horizon is {'disabled' if interface.is_serial and interface.encapsulation is None else 'enabled'}"
     yield f"  ICMP redirects are {_state_word(interface, 'ip redirects', 'always sent', 'never sent')}"
     yield f"  ICMP unreachables are {_state_word(interface, 'ip unreachables', 'always sent', 'never sent')}"
     yield (

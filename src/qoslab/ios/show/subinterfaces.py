@@ -26,7 +26,7 @@ def show_subinterface(
         raise ValueError(f"{parent.name} is not an interface of a {chassis.name}")
     status, protocol = interface_states(interface, port, shutdown=device.is_shut_down(interface))
     lines = [f"{interface.name} is {status}, line protocol is {protocol} "]
-    address = "" if port is None or port.mac is None or interface.atm else dotted_mac(port.mac)
+    address = "" if port is None or port.mac is None or interface.is_atm else dotted_mac(port.mac)
     lines.append(f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else ""))
     if interface.description is not None:
         lines.append(f"  Description: {interface.description}")
@@ -36,7 +36,7 @@ def show_subinterface(
     bandwidth = hardware.bandwidth_kbps if own is None else own
     lines.append(f"  MTU {line_mtu(parent)} bytes, BW {bandwidth} {kbit}, DLY {hardware.delay_us} usec, ")
     lines.append("     reliability 255/255, txload 1/255, rxload 1/255")
-    if interface.atm:
+    if interface.is_atm:
         lines.append("  Encapsulation ATM")
         lines.append(f'  Last clearing of "show interface" counters {cleared}')
         return "".join(line + "\n" for line in lines)

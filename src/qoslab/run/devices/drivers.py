@@ -191,7 +191,7 @@ class ControlSocketRouter:
 
 
 class TcRouter(ControlSocketRouter):
-    """Linux router: its kernel goes from one configuration to the next by their difference, and then starts afresh."""
+    """Linux router: its kernel goes from one configuration to the next by their difference, then starts again."""
 
     file = "tc.json"
 
