@@ -44,7 +44,7 @@ def _table_constants(rules: Any) -> Iterator[str]:
     yield from (")", "", "SUMS = (", *_sum_rows(rules["sums"]), ")")
     yield from ('"""Sums of a policy-map, independent of its attachment."""', "")
     yield f"PORT_OR_SUBINTERFACE = {_python_constant(rules['port_or_subinterface'])}"
-    yield from ('"""Keys of policy-maps of which a port and its subinterfaces cannot both have one."""', "")
+    yield from ('"""Keys of policy-maps that a port and its subinterfaces cannot both have."""', "")
     yield "QUEUEING = ("
     yield from (f"    {_python_literal(each)}," for each in rules["queueing"])
     yield from (")", '"""Facts of a class that has a queue, and can be in an output policy only."""', "")

@@ -186,7 +186,7 @@ class ControlSocketRouter:
         return True
 
     def write_undo(self, folder: Path) -> RouterUndo:
-        """See `RouterDriver`: its role has the complete configuration from before."""
+        """See `RouterDriver`: the Ansible role stores the complete previous configuration."""
         return RouterUndo(needed=True)
 
 
