@@ -22,9 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, configuration, rate, seed, packets] = &std::env::args().collect::<Vec<_>>()[..] else {
         return Err("usage: port CONFIGURATION RATE SEED PACKETS".into());
     };
-    let mut link = LinkConfig::new(rate.parse()?, Framing::Ethernet);
-    link.seed = seed.parse()?;
-    let mut engine = Engine::new(&PortsConfig::new().port("Fa0/0", PortConfig::new(link)), Time(0))?;
+    let link = LinkConfig::new(rate.parse()?, Framing::Ethernet);
+    let ports = PortsConfig { seed: seed.parse()?, ..PortsConfig::new().port("Fa0/0", PortConfig::new(link)) };
+    let mut engine = Engine::new(&ports, Time(0))?;
     engine.configure(Time(0), &from_json::<RouterConfig>(&std::fs::read_to_string(configuration)?)?)?;
     let port = engine.port("Fa0/0").expect("it was wired");
     let ends = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));

@@ -19,6 +19,9 @@ const BLUE_DOWN: u32 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cobalt {
     count: u32,
+    /// 1/√count in units of 2⁻³². As in Linux it is 0 before the first signal of a queue, which therefore follows the
+    /// first packet above the target at once, not an interval later.
+    inverse_root: u32,
     drop_next: Time,
     dropping: bool,
     blue_timer: Time,
@@ -33,13 +36,32 @@ pub(crate) struct Signal {
     pub marked: bool,
 }
 
-/// Returns the time of the next signal after one at `from`. Linux approximates the root by several steps of Newton's
-/// method, which makes no difference.
-fn control_law(from: Time, interval: Duration, count: u32) -> Time {
-    from + Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt()) as u64)
+/// Counts below this have exact inverse roots; above it, Linux approximates each from that of the count before.
+const EXACT_ROOTS: u32 = 16;
+
+/// Returns 1/√count in units of 2⁻³²; that of 0 is that of 1.
+fn exact_inverse_root(count: u32) -> u32 {
+    (2f64.powi(32) / f64::from(count.max(1)).sqrt()).round() as u32
 }
 
 impl Cobalt {
+    /// Sets the count of signals and its inverse root, from [`EXACT_ROOTS`] on by a step of Newton's method.
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        if count < EXACT_ROOTS {
+            self.inverse_root = exact_inverse_root(count);
+            return;
+        }
+        let root = u64::from(self.inverse_root);
+        let rest = (3 << 32) - u64::from(count) * ((root * root) >> 32);
+        self.inverse_root = (((rest >> 2) * root) >> 31) as u32;
+    }
+
+    /// Returns the time of the next signal after one at `from`.
+    fn control_law(&self, from: Time, interval: Duration) -> Time {
+        from + Duration(((u128::from(interval.0) * u128::from(self.inverse_root)) >> 32) as u64)
+    }
+
     /// Records that a packet of this queue was dropped because the buffer was full.
     pub fn record_overflow(&mut self, now: Time, tin: &TinPlan) {
         if now.since(self.blue_timer) > tin.target {
@@ -59,8 +81,8 @@ impl Cobalt {
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next = control_law(self.drop_next, tin.interval, self.count);
+            self.set_count(self.count - 1);
+            self.drop_next = self.control_law(self.drop_next, tin.interval);
         }
     }
 
@@ -86,7 +108,7 @@ impl Cobalt {
         if over {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = control_law(now, tin.interval, self.count);
+                self.drop_next = self.control_law(now, tin.interval);
             }
             self.count = self.count.max(1);
         } else {
@@ -95,13 +117,13 @@ impl Cobalt {
         if due && self.dropping {
             signal.marked = mark(descriptor);
             signal.drop = !signal.marked;
-            self.count = self.count.saturating_add(1);
-            self.drop_next = control_law(self.drop_next, tin.interval, self.count);
+            self.set_count(self.count.saturating_add(1));
+            self.drop_next = self.control_law(self.drop_next, tin.interval);
             late = now > self.drop_next;
         } else if due {
             while self.count > 0 && now >= self.drop_next {
-                self.count -= 1;
-                self.drop_next = control_law(self.drop_next, tin.interval, self.count);
+                self.set_count(self.count - 1);
+                self.drop_next = self.control_law(self.drop_next, tin.interval);
             }
             late = now > self.drop_next;
         }
@@ -146,13 +168,30 @@ mod tests {
         law.decide(Time(at_ms * MS), Duration::from_millis(sojourn_ms), &TIN, &mut descriptor, random)
     }
 
-    /// A queue above its target from second 10 on: signals an interval later, then interval/√n apart.
+    /// A queue above its target from second 10 on: the first signal of a queue at once, as in Linux, then interval/√n
+    /// apart. After the count has returned to 0, the first signal follows an interval later.
     #[test]
     fn codel_signals_follow_the_control_law() {
         let mut law = Cobalt::default();
         decide(&mut law, 9_999, 1, 0, u32::MAX);
         let found: Vec<_> = (10_000..11_000).filter(|at| decide(&mut law, *at, 20, 0, u32::MAX).drop).collect();
-        assert_eq!(found[..5], [10_100, 10_171, 10_229, 10_279, 10_324]);
+        assert_eq!(found[..5], [10_001, 10_071, 10_129, 10_179, 10_224]);
+        (1..200).for_each(|number| law.was_empty(Time((11_000 + number * 100) * MS), &TIN));
+        assert_eq!(law.count, 0);
+        decide(&mut law, 39_999, 1, 0, u32::MAX);
+        let found: Vec<_> = (40_000..41_000).filter(|at| decide(&mut law, *at, 20, 0, u32::MAX).drop).collect();
+        assert_eq!(found[..5], [40_100, 40_171, 40_229, 40_279, 40_324]);
+    }
+
+    /// From 16 on, a step of Newton's method in place of the root: 1/sqrt(16) is a quarter.
+    #[test]
+    fn inverse_roots_are_exact_to_a_thousandth() {
+        let mut law = Cobalt::default();
+        for count in (0..1_000).chain((0..1_000).rev()) {
+            law.set_count(count);
+            let exact = f64::from(exact_inverse_root(count));
+            assert!((f64::from(law.inverse_root) / exact - 1.0).abs() < 0.002, "{count}");
+        }
     }
 
     #[test]
@@ -161,7 +200,7 @@ mod tests {
         decide(&mut law, 9_999, 1, 2, u32::MAX);
         let signals: Vec<_> = (10_000..11_000).map(|at| decide(&mut law, at, 20, 2, u32::MAX)).collect();
         assert!(signals.iter().all(|signal| !signal.drop));
-        assert_eq!(signals.iter().position(|signal| signal.marked), Some(100));
+        assert_eq!(signals.iter().position(|signal| signal.marked), Some(1));
     }
 
     /// Each packet that overflows, a target apart, adds 1/256; each time that an empty queue is asked, a target apart,
