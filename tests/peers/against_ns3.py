@@ -8,15 +8,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, log
 from pathlib import Path
 from random import Random
-from statistics import fmean, variance
+from statistics import fmean
 
 import kernel
+from intervals import Interval, confidence_interval, paired_differences
 from ns3_fifo import ns3_libraries
 from peer_programs import TOP, compile_program
-from scipy import stats
 
 SEED = 5681
 PATHS = 20
@@ -42,8 +42,6 @@ LAN_NS = (FRAME + ACKNOWLEDGEMENT) * 8
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 """Congestion controls of the simulator, and their names in ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
-MIN_LISTED_DIFFERENCE = 0.01
-"""Relative difference from Linux above which a finding is listed and Linux runs a second time."""
 TICK_NS = 10 * MS
 """Tick of user-mode Linux (CONFIG_HZ 100)."""
 MIN_TIMEOUT_S = 0.2
@@ -55,13 +53,22 @@ Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so th
 
 @dataclass(frozen=True)
 class PathCase:
-    """Path: rate of its slow line (b/s), delay of each direction (ns), packets of its queue, connections."""
+    """Path: rate of its slow line (b/s), delay of each direction (ns), packets of its queue, connections.
+
+    `host_delay_ns` is the longest random delay of a packet in the host that sends it.
+    """
 
     rate_bps: int
     delay_ns: int
     hold_queue: int
     connections: int
     control: str
+    host_delay_ns: int = 0
+
+    @property
+    def packet_ns(self) -> int:
+        """Return the time of a full packet on the slow line."""
+        return round(FRAME * 8 / self.rate_bps * SECOND)
 
     @property
     def acknowledgement_ns(self) -> float:
@@ -72,32 +79,6 @@ class PathCase:
     def full_round_trip_s(self) -> float:
         """Return the round trip of a packet that finds a full queue."""
         return 2 * self.delay_ns / SECOND + (self.hold_queue + RING + 1) * FRAME * 8 / self.rate_bps
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Difference of means, the simulator's minus ns-3's, with its 95 % confidence interval."""
-
-    ours: float
-    theirs: float
-    half_width: float
-
-    @property
-    def difference(self) -> float:
-        return self.ours - self.theirs
-
-    @property
-    def relative_half_width(self) -> float:
-        return self.half_width / self.theirs
-
-    @property
-    def contains_zero(self) -> bool:
-        return abs(self.difference) <= self.half_width
-
-    @property
-    def is_finding(self) -> bool:
-        """True if the difference is at least `MIN_LISTED_DIFFERENCE`, and zero outside its interval."""
-        return not self.contains_zero and abs(self.difference) >= MIN_LISTED_DIFFERENCE * self.theirs
 
 
 def random_path(random: Random, number: int) -> PathCase:
@@ -112,7 +93,7 @@ def random_path(random: Random, number: int) -> PathCase:
 def scenario(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, object]:
     """Return the scenario of a path for `qos-sim`.
 
-    TCP lacks the mechanisms that ns-3 lacks, and hosts have no random delays, like in both peers.
+    TCP lacks the mechanisms that ns-3 lacks.
     """
     tcp = {"congestion_control": case.control, "recovery": 0, "early_retrans": 0, "frto": 0}
     interface = {"enabled": True, "bandwidth_kbps": case.rate_bps // 1000, "hold_queue_out": case.hold_queue}
@@ -125,7 +106,7 @@ def scenario(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, 
     return {
         "format": 1,
         "seed": seed,
-        "host_jitter_ns": 0,
+        "host_jitter_ns": case.host_delay_ns,
         "start_jitter_ns": START_SPREAD_S * SECOND,
         "tick_ns": TICK_NS,
         "nodes": {
@@ -194,6 +175,7 @@ def run_in_ns3(case: PathCase, seed: int, like: Sequence[str] = ()) -> dict[str,
         "rate": round(case.rate_bps * NS3_FRAME / FRAME),
         "delay": round(case.delay_ns + case.acknowledgement_ns * (1 - NS3_ACKNOWLEDGEMENT / ACKNOWLEDGEMENT) / 2),
         "packets": case.hold_queue + RING,
+        "hostDelay": case.host_delay_ns,
         "control": CONTROLS[case.control],
         "connections": case.connections,
         "seconds": SECONDS,
@@ -239,13 +221,6 @@ def run_in_linux(
     return [each | {"delay_s": each["in_queue_s"] - FRAME * 8 / case.rate_bps} for each in found]
 
 
-def paired_differences(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the mean difference of pairs with its interval (Student)."""
-    differences = [mine - other for mine, other in zip(ours, theirs, strict=True)]
-    error = sqrt(variance(differences) / len(differences))
-    return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, len(differences) - 1)) * error)
-
-
 @dataclass(frozen=True)
 class PathResult:
     """Values of all runs on a path."""
@@ -272,16 +247,6 @@ class PathResult:
     def findings(self, peer: str) -> list[str]:
         """Return the metrics with a difference from `MIN_LISTED_DIFFERENCE` on, and zero outside their interval."""
         return [metric for metric in METRICS if self.against(peer, metric).is_finding]
-
-
-def confidence_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the difference of two means with its interval (Welch)."""
-    shares = [variance(each) / len(each) for each in (ours, theirs)]
-    error = sqrt(sum(shares))
-    if error == 0:
-        return Interval(fmean(ours), fmean(theirs), 0.0)
-    degrees = sum(shares) ** 2 / sum(share**2 / (len(ours) - 1) for share in shares)
-    return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, degrees)) * error)
 
 
 def compare_path(case: PathCase) -> PathResult:
@@ -315,10 +280,28 @@ def similar_paths(case: PathCase, steps: Sequence[int] = (-1, 1)) -> list[PathCa
     return queues + [replace(case, delay_ns=case.delay_ns + more * MS) for more in steps]
 
 
+def random_paths() -> list[PathCase]:
+    """Return the paths of all comparisons."""
+    random = Random(SEED)
+    return [random_path(random, number) for number in range(PATHS)]
+
+
 def compare_all() -> list[PathResult]:
     """Run all paths, four at a time."""
-    random = Random(SEED)
-    cases = [random_path(random, number) for number in range(PATHS)]
     ns3_program(), kernel.virtual_clock()
     with ThreadPoolExecutor(4) as pool:
-        return list(pool.map(compare_path, cases))
+        return list(pool.map(compare_path, random_paths()))
+
+
+def compare_similar_paths(case: PathCase, steps: Sequence[int]) -> dict[str, Interval]:
+    """Return the mean differences from Linux without PSH over the path and similar ones, two kernels at a time."""
+    kernel.virtual_clock()
+    cases = [case, *similar_paths(case, steps)]
+    runs = range(1, LINUX_RUNS + 1)
+    with ThreadPoolExecutor(2) as pool:
+        linux = list(pool.map(lambda each: run_in_linux(each, runs, push=False), cases))
+    ours = [[simulate_path(each, seed) for seed in runs] for each in cases]
+    return {
+        metric: paired_differences(*([fmean(run[metric] for run in each) for each in peer] for peer in (ours, linux)))
+        for metric in METRICS
+    }

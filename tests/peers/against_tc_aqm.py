@@ -2,16 +2,18 @@
 
 The same packets pass through both: two flows that exceed the rate for some seconds, pause, and start again, and a
 sparse flow. Each policy is HTB with the discipline below it, or CAKE with its shaper. The comparison covers the drop
-ratios and the median delays of the other packets. The kernel runs twice, since its PIE and CAKE differ from run to run.
+ratios and the median delays of the other packets, as means of several runs: PIE and CAKE drop at random.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from engine_port import INTERFACE, PACKET, departures, router
+from intervals import Interval, confidence_interval
 from kernel import send_frames
 
 from qoslab.tc.commands import compile_commands, parse
@@ -20,6 +22,7 @@ SEED = 8289
 SECOND = 1_000_000_000
 LINE_BPS = 1_000_000_000
 RATES_BPS = (1_000_000, 4_000_000, 20_000_000)
+RUNS = 6
 FLOWS = 3
 """Two flooding flows, and one with a packet every 20 ms."""
 DISCIPLINES = {
@@ -28,6 +31,8 @@ DISCIPLINES = {
     "PIE": "pie tupdate 30ms",
     "CAKE": "cake",
 }
+UPDATE_NS = 30_000_000
+"""Interval of the updates of PIE."""
 KERNEL_DISCIPLINES = DISCIPLINES | {"PIE": "pie tupdate 20ms"}
 """Disciplines with the kernel's parameters.
 
@@ -37,22 +42,17 @@ A timer that its own handler starts again expires a tick after its time, and the
 
 @dataclass(frozen=True)
 class AqmResult:
-    """Results of a flow of a policy, in the engine and in the kernel."""
+    """Differences of a flow of a policy between the engine and the kernel."""
 
     discipline: str
     rate_bps: int
     flow: int
     """Number of the flow: 1 and 2 flood; 3 is sparse."""
     packets: int
-    engine_dropped: float
+    dropped: Interval
     """Share of dropped packets."""
-    engine_p50_ms: float
+    p50_ms: Interval
     """Median delay of the packets that left."""
-    kernel_dropped: float
-    kernel_p50_ms: float
-    again_dropped: float
-    """Share of packets that the kernel drops in a second run."""
-    again_p50_ms: float
 
 
 def tc_commands(discipline: str, rate_bps: int, device: str) -> list[str]:
@@ -111,26 +111,27 @@ def compare_discipline() -> list[AqmResult]:
         jobs.append((lines, streams[rate_bps], 30 * SECOND))
     found = []
     # A full packet of Ethernet: CoDel, PIE and CAKE take it from the interface.
-    runs = send_frames([*jobs, *jobs], mtu=1500)
-    for (rate_bps, name), times, again in zip(cases, runs[: len(jobs)], runs[len(jobs) :], strict=True):
+    runs = send_frames(jobs * RUNS, mtu=1500)
+    for number, (rate_bps, name) in enumerate(cases):
         packets = streams[rate_bps]
-        ours = departures(configuration(DISCIPLINES[name], rate_bps), LINE_BPS, packets)
+        queueing = configuration(DISCIPLINES[name], rate_bps)
+        streams_of_runs = [_at_phase(packets, seed) for seed in range(RUNS)]
+        ours = [departures(queueing, LINE_BPS, each, seed) for seed, each in enumerate(streams_of_runs)]
         for flow in range(1, FLOWS + 1):
             of = packets["class"] == flow
-            own = _delays(packets["time"][of], ours[of])
-            theirs = [_delays(each["sent"][of], each["arrived"][of]) for each in (times, again)]
-            found.append(
-                AqmResult(
-                    name,
-                    rate_bps,
-                    flow,
-                    int(of.sum()),
-                    *_result_values(own),
-                    *_result_values(theirs[0]),
-                    *_result_values(theirs[1]),
-                )
-            )
+            engine = [_delays(sent["time"][of], left[of]) for sent, left in zip(streams_of_runs, ours, strict=True)]
+            kernel = [_delays(each["sent"][of], each["arrived"][of]) for each in runs[number :: len(cases)]]
+            pairs = zip(_results(engine), _results(kernel), strict=True)
+            dropped, p50_ms = (confidence_interval(*pair) for pair in pairs)
+            found.append(AqmResult(name, rate_bps, flow, int(of.sum()), dropped, p50_ms))
     return found
+
+
+def _at_phase(packets: npt.NDArray[np.void], seed: int) -> npt.NDArray[np.void]:
+    """Return the packets at a random phase of the updates of PIE, as in the kernel."""
+    later = packets.copy()
+    later["time"] += np.uint64(np.random.default_rng(seed).integers(0, UPDATE_NS))
+    return later
 
 
 def _delays(sent: npt.NDArray[np.uint64], arrived: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
@@ -138,6 +139,6 @@ def _delays(sent: npt.NDArray[np.uint64], arrived: npt.NDArray[np.uint64]) -> np
     return np.where(arrived > 0, (arrived.astype(np.int64) - sent.astype(np.int64)) / 1e6, np.nan)
 
 
-def _result_values(delays: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Return the share of dropped packets, and the median delay in ms."""
-    return float(np.isnan(delays).mean()), float(np.nanmedian(delays))
+def _results(runs: Sequence[npt.NDArray[np.float64]]) -> tuple[list[float], list[float]]:
+    """Return the shares of dropped packets and the median delays in ms of runs."""
+    return [float(np.isnan(delays).mean()) for delays in runs], [float(np.nanmedian(delays)) for delays in runs]

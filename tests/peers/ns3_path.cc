@@ -59,16 +59,61 @@ ChangeState(TcpSocketState::TcpCongState_t before, TcpSocketState::TcpCongState_
     counts.timeouts += now == TcpSocketState::CA_LOSS && before != now;
 }
 
+/* A line on which the packets that one end sends have random delays, like those of a busy host. Their order stays. */
+class LineWithDelays : public PointToPointChannel
+{
+  public:
+    LineWithDelays(uint32_t sender, uint64_t longest) : m_sender(sender), m_longest(longest) {}
+
+    bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> source, Time time) override
+    {
+        if (m_longest > 0 && source == GetPointToPointDevice(m_sender))
+        {
+            Time delayed = Simulator::Now() + time + NanoSeconds(m_random->GetValue(0, m_longest));
+            m_last = std::max(m_last, delayed);
+            time = m_last - Simulator::Now();
+        }
+        return PointToPointChannel::TransmitStart(packet, source, time);
+    }
+
+  private:
+    uint32_t m_sender;
+    uint64_t m_longest;
+    Time m_last;
+    Ptr<UniformRandomVariable> m_random = CreateObject<UniformRandomVariable>();
+};
+
+static NetDeviceContainer
+Join(Ptr<Node> first, Ptr<Node> second, Ptr<PointToPointChannel> line, uint64_t rate, uint64_t delay, uint32_t packets)
+{
+    NetDeviceContainer devices;
+    line->SetAttribute("Delay", TimeValue(NanoSeconds(delay)));
+    for (Ptr<Node> node : {first, second})
+    {
+        Ptr<PointToPointNetDevice> device = CreateObject<PointToPointNetDevice>();
+        device->SetAddress(Mac48Address::Allocate());
+        device->SetDataRate(DataRate(rate));
+        node->AddDevice(device);
+        Ptr<DropTailQueue<Packet>> queue = CreateObject<DropTailQueue<Packet>>();
+        queue->SetMaxSize(QueueSize(PACKETS, packets));
+        device->SetQueue(queue);
+        device->Attach(line);
+        devices.Add(device);
+    }
+    return devices;
+}
+
 int
 main(int argc, char** argv)
 {
-    uint64_t rate = 4000000, delay = 20000000;
+    uint64_t rate = 4000000, delay = 20000000, hostDelay = 0;
     uint32_t packets = 40, connections = 1, seed = 1;
     double seconds = 60, warmUp = 10, leastTimeout = 0.2, startSpread = 5;
     std::string control = "TcpLinuxReno", like;
     CommandLine arguments;
     arguments.AddValue("rate", "bits per second of the slow line", rate);
     arguments.AddValue("delay", "its delay, ns", delay);
+    arguments.AddValue("hostDelay", "longest random delay of the packets of a host, ns", hostDelay);
     arguments.AddValue("packets", "limit of its queue", packets);
     arguments.AddValue("control", "congestion control", control);
     arguments.AddValue("connections", "number of connections", connections);
@@ -101,23 +146,14 @@ main(int argc, char** argv)
     nodes.Create(3);
     InternetStackHelper stack;
     stack.Install(nodes);
-    PointToPointHelper fast, slow;
-    // Otherwise the layer above drops what a full queue would.
-    slow.DisableFlowControl();
-    fast.SetDeviceAttribute("DataRate", DataRateValue(DataRate(1000000000)));
-    fast.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000p"));
-    slow.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate)));
-    slow.SetChannelAttribute("Delay", TimeValue(NanoSeconds(delay)));
-    slow.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(std::to_string(packets) + "p"));
-    NetDeviceContainer first = fast.Install(nodes.Get(0), nodes.Get(1));
-    NetDeviceContainer second = slow.Install(nodes.Get(1), nodes.Get(2));
+    Ptr<LineWithDelays> fast = CreateObject<LineWithDelays>(0, hostDelay), slow = CreateObject<LineWithDelays>(1, hostDelay);
+    NetDeviceContainer first = Join(nodes.Get(0), nodes.Get(1), fast, 1000000000, 0, 1000);
+    NetDeviceContainer second = Join(nodes.Get(1), nodes.Get(2), slow, rate, delay, packets);
     Ipv4AddressHelper addresses;
     addresses.SetBase("10.0.1.0", "255.255.255.0");
     addresses.Assign(first);
     addresses.SetBase("10.0.2.0", "255.255.255.0");
     Ipv4InterfaceContainer ends = addresses.Assign(second);
-    TrafficControlHelper control_;
-    control_.Uninstall(first);
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
     InetSocketAddress server(ends.GetAddress(1), 5201);

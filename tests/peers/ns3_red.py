@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from against_ns3 import Interval, paired_differences
 from engine_port import LINE_OVERHEAD_BYTES, PACKET, departures, router, times_of
+from intervals import Interval, paired_differences
 from ns3_fifo import MEAN_BYTES, ns3_libraries
 from peer_programs import compile_program
 

@@ -17,6 +17,7 @@ TITLES = (
     "FIFO queue and ns-3",
     "Random early detection and ns-3",
     "TCP, ns-3 and Linux",
+    "TCP and Linux on similar paths",
     "Causes of differences from ns-3",
 )
 """Titles of the comparisons, in the order of the page."""
