@@ -24,6 +24,7 @@ from qoslab.traffic import (
     count_connections,
     find_tool,
     is_listening,
+    used_ports,
 )
 from qoslab.traffic.iperf2 import read_report
 
@@ -534,3 +535,4 @@ def test_is_listening_reads_the_kernel_table() -> None:
     assert not is_listening([table], Listener("tcp", 0x1452)), "an established connection is no listener"
     assert not is_listening(["", table], Listener("udp", 0x1451))
     assert [count_connections(["", table], port) for port in (0x1451, 0x1452, 0x9C22)] == [0, 1, 0]
+    assert used_ports([table + table], range(0x1452, 0x1460)) == [0x1452], "in any state, also while it ends"

@@ -23,6 +23,7 @@ from qoslab.traffic.base import TrafficTool as TrafficTool
 from qoslab.traffic.base import UncountedBounds as UncountedBounds
 from qoslab.traffic.base import count_connections as count_connections
 from qoslab.traffic.base import is_listening as is_listening
+from qoslab.traffic.base import used_ports as used_ports
 from qoslab.traffic.flood import Flood
 from qoslab.traffic.iperf2 import Iperf2
 from qoslab.traffic.iperf3 import Iperf3

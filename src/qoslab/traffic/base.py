@@ -328,6 +328,13 @@ def count_connections(proc_net: Sequence[str], port: int) -> int:
     return _socket_rows(proc_net, port, _ESTABLISHED)
 
 
+def used_ports(proc_net: Sequence[str], ports: range) -> list[int]:
+    """Return the ports in use on a host, in any state, according to the text of `/proc/net/tcp` and `tcp6`."""
+    lines = (line.split() for table in proc_net for line in table.splitlines())
+    used = {int(line[1].rpartition(":")[2], 16) for line in lines if len(line) > 3 and ":" in line[1]}
+    return [port for port in ports if port in used]
+
+
 def _socket_rows(proc_net: Sequence[str], port: int, state: str) -> int:
     lines = (line.split() for table in proc_net for line in table.splitlines()[1:])
     return sum(len(line) > 3 and line[1].endswith(f":{port:04X}") and line[3] == state for line in lines)

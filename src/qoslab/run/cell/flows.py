@@ -33,10 +33,13 @@ from qoslab.traffic import (
     count_connections,
     find_tool,
     is_listening,
+    used_ports,
 )
 from qoslab.traffic.endpoints import flow_addresses
 
 LISTEN_WAIT_S = 10.0
+CLIENT_PORTS_WAIT_S = 60.0
+"""Time for connections of an earlier cell to end: they send the data in their buffers and may have to repeat it."""
 POLL_S = 0.02
 CONNECT_WAIT_S = 10.0
 """Time to connect, in seconds; a later flow may never connect, so the search for its start ends then."""
@@ -142,9 +145,29 @@ class RunningFlow:
                 )
             time.sleep(POLL_S)
 
-    def _read_sockets(self, protocol: str) -> str:
-        """Read the destination's sockets as one text of two tables; the header in the middle is not a socket line."""
-        return self._lab.host(self.flow.destination).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
+    def wait_client_ports(self, check: Check) -> None:
+        """Wait until the fixed client ports are free on the source."""
+        first = self.flow.client_port
+        if first is None:
+            return
+        ports = range(first, first + self.flow.streams)
+        deadline = time.monotonic() + CLIENT_PORTS_WAIT_S
+        while used := used_ports([self._read_sockets(self.flow.protocol, self.flow.source)], ports):
+            check()
+            if time.monotonic() > deadline:
+                raise TrafficError(
+                    f'{self.flow.tool} client, traffic "{self.flow.name}": found client port {used[0]} of '
+                    f"{self.flow.source} in use for {CLIENT_PORTS_WAIT_S:g} s, expected a free one; choose another "
+                    "`client_port`"
+                )
+            time.sleep(POLL_S)
+
+    def _read_sockets(self, protocol: str, node: str = "") -> str:
+        """Read the sockets of a host, by default of the destination, as one text of two tables.
+
+        The header in the middle is not a socket line.
+        """
+        return self._lab.host(node or self.flow.destination).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
 
     def watch(self) -> None:
         """Record the start of the flow once its connections exist; the retry of a lost SYN is not part of the test."""
@@ -288,6 +311,7 @@ def run_flows(
             flow.start_server()
         for flow in flows:
             flow.wait_listening(check)
+            flow.wait_client_ports(check)
         ready()
         # The callbacks run one after the other.
         notice_s = sum(flow.notice_s for flow in flows)
