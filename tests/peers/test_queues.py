@@ -20,9 +20,9 @@ LARGEST_DIFFERENCE = 0.005
 """Greatest relative difference of mean rates."""
 SHAPER_DIFFERENCE = 0.0001
 """Greatest difference of the rate of a single shaper."""
-LARGEST_SHARE = {"CoDel": 0.002, "FQ-CoDel": 0.002, "PIE": 0.1, "CAKE": 0.1}
+LARGEST_SHARE = {"CoDel": 0.002, "FQ-CoDel": 0.002, "PIE": 0.01, "CAKE": 0.01}
 """Greatest difference of the share of dropped packets of a flow, beyond its confidence interval."""
-LARGEST_DELAY = {"CoDel": 0.02, "FQ-CoDel": 0.02, "PIE": 1.0, "CAKE": 1.0}
+LARGEST_DELAY = {"CoDel": 0.02, "FQ-CoDel": 0.02, "PIE": 0.1, "CAKE": 0.1}
 """Greatest relative difference of a median delay, beyond its confidence interval."""
 
 
