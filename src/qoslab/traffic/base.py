@@ -320,21 +320,22 @@ _ESTABLISHED = "01"
 
 def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
     """Return whether the port is open, according to the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
-    return _socket_rows(proc_net, listener.port, _LISTEN_STATE[listener.protocol]) > 0
+    return (listener.port, _LISTEN_STATE[listener.protocol]) in _sockets(proc_net)
 
 
 def count_connections(proc_net: Sequence[str], port: int) -> int:
     """Return the number of connections at a server's port, according to the text of `/proc/net/tcp` and `tcp6`."""
-    return _socket_rows(proc_net, port, _ESTABLISHED)
+    return sum(each == (port, _ESTABLISHED) for each in _sockets(proc_net))
 
 
 def used_ports(proc_net: Sequence[str], ports: range) -> list[int]:
     """Return the ports in use on a host, in any state, according to the text of `/proc/net/tcp` and `tcp6`."""
-    lines = (line.split() for table in proc_net for line in table.splitlines())
-    used = {int(line[1].rpartition(":")[2], 16) for line in lines if len(line) > 3 and ":" in line[1]}
+    used = {port for port, _ in _sockets(proc_net)}
     return [port for port in ports if port in used]
 
 
-def _socket_rows(proc_net: Sequence[str], port: int, state: str) -> int:
-    lines = (line.split() for table in proc_net for line in table.splitlines()[1:])
-    return sum(len(line) > 3 and line[1].endswith(f":{port:04X}") and line[3] == state for line in lines)
+def _sockets(proc_net: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the local port and the state of each socket; the headers of tables are no sockets."""
+    for words in (line.split() for table in proc_net for line in table.splitlines()):
+        if len(words) > 3 and ":" in words[1]:
+            yield int(words[1].rpartition(":")[2], 16), words[3]

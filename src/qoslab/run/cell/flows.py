@@ -134,7 +134,7 @@ class RunningFlow:
         deadline = time.monotonic() + LISTEN_WAIT_S
         while True:
             check()
-            if is_listening([self._read_sockets(listener.protocol)], listener):
+            if is_listening([self._read_sockets(self.flow.destination, listener.protocol)], listener):
                 return
             if self._server.process.poll() is not None or time.monotonic() > deadline:
                 output = self._server.read_output()
@@ -152,7 +152,7 @@ class RunningFlow:
             return
         ports = range(first, first + self.flow.streams)
         deadline = time.monotonic() + CLIENT_PORTS_WAIT_S
-        while used := used_ports([self._read_sockets(self.flow.protocol, self.flow.source)], ports):
+        while used := used_ports([self._read_sockets(self.flow.source, self.flow.protocol)], ports):
             check()
             if time.monotonic() > deadline:
                 raise TrafficError(
@@ -162,19 +162,16 @@ class RunningFlow:
                 )
             time.sleep(POLL_S)
 
-    def _read_sockets(self, protocol: str, node: str = "") -> str:
-        """Read the sockets of a host, by default of the destination, as one text of two tables.
-
-        The header in the middle is not a socket line.
-        """
-        return self._lab.host(node or self.flow.destination).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
+    def _read_sockets(self, node: str, protocol: str) -> str:
+        """Read a host's sockets as one text of two tables; the header in the middle is not a socket line."""
+        return self._lab.host(node).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
 
     def watch(self) -> None:
         """Record the start of the flow once its connections exist; the retry of a lost SYN is not part of the test."""
         expected = self.commands.connections
         if self._began is not None or not expected or time.monotonic() > self._watched_until:
             return
-        if count_connections([self._read_sockets("tcp")], self._port) >= expected:
+        if count_connections([self._read_sockets(self.flow.destination, "tcp")], self._port) >= expected:
             self._began = datetime.now(UTC)
 
     def start_client(self, at_ns: int) -> None:
