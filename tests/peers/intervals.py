@@ -26,6 +26,10 @@ class Interval:
         return self.ours - self.theirs
 
     @property
+    def relative_difference(self) -> float:
+        return self.difference / self.theirs
+
+    @property
     def relative_half_width(self) -> float:
         return self.half_width / self.theirs
 

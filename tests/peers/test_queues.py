@@ -84,7 +84,10 @@ def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
     for name in LARGEST_SHARE:
         mine = [each for each in found if each.discipline == name]
         shares, delays = [each.dropped for each in mine], [each.p50_ms for each in mine]
-        share, delay = max(abs(each.difference) for each in shares), max(map(_relative, delays))
+        share, delay = (
+            max(abs(each.difference) for each in shares),
+            max(abs(each.relative_difference) for each in delays),
+        )
         beyond = max(each.excess for each in shares), max(each.excess / each.theirs for each in delays)
         rows.append((name, *(f"{100 * value:.2f}" for value in (share, beyond[0], delay, beyond[1]))))
         phrases.append(f"{name} {100 * beyond[0]:.2f}")
@@ -128,10 +131,6 @@ def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
     note(title, Comparison(f"Linux, user-mode-linux {version}", result, lines, each=list(each)))
     assert [one for one in found if one.dropped.excess > LARGEST_SHARE[one.discipline]] == []
     assert [one for one in found if one.p50_ms.excess > LARGEST_DELAY[one.discipline] * one.p50_ms.theirs] == []
-
-
-def _relative(found: Interval) -> float:
-    return abs(found.difference) / found.theirs
 
 
 @pytest.mark.long

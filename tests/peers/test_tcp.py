@@ -222,7 +222,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
     usual = [(each, metric) for each, metric in pairs if not each.usual[metric].contains_zero]
     left = [(each, metric) for each, metric in pairs if not each.like_linux[metric].contains_zero]
     means = {
-        metric: [100 * fmean(relative(part[metric]) for part in parts) for parts in _both(results)]
+        metric: [100 * fmean(abs(part[metric].relative_difference) for part in parts) for parts in _both(results)]
         for metric in METRICS
     }
     shown = [
@@ -232,9 +232,9 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         for other, found in each.without.items()
         if other == name
     ]
-    small = [pair for pair in left if relative(pair[0].like_linux[pair[1]]) < MIN_LISTED_DIFFERENCE]
+    small = [pair for pair in left if abs(pair[0].like_linux[pair[1]].relative_difference) < MIN_LISTED_DIFFERENCE]
     open_ = [
-        f"path {number}, {NAMES[metric]} {100 * signed(each.like_linux[metric]):+.1f} % (with delays"
+        f"path {number}, {NAMES[metric]} {100 * each.like_linux[metric].relative_difference:+.1f} % (with delays"
         f" {_percent_interval(each.with_delays[metric])})"
         for number, each in enumerate(results, 1)
         for metric in each.remaining()
@@ -262,7 +262,11 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         ),
     ]
     rows = [
-        (number, each.case.control, *(f"{100 * signed(part[key]):+.2f}" for part in pair for key in METRICS))
+        (
+            number,
+            each.case.control,
+            *(f"{100 * part[key].relative_difference:+.2f}" for part in pair for key in METRICS),
+        )
         for number, each in enumerate(results, 1)
         for pair in [(each.usual, each.like_linux)]
     ]
@@ -281,22 +285,12 @@ def _both(results: Sequence[Causes]) -> list[list[dict[str, Interval]]]:
     return [[each.usual for each in results], [each.like_linux for each in results]]
 
 
-def signed(found: Interval) -> float:
-    """Return the difference relative to ns-3."""
-    return found.difference / found.theirs
-
-
-def relative(found: Interval) -> float:
-    """Return the size of the difference relative to ns-3."""
-    return abs(signed(found))
-
-
 def _percent_interval(found: Interval) -> str:
-    return f"{100 * signed(found):+.1f} ± {100 * found.relative_half_width:.1f} %"
+    return f"{100 * found.relative_difference:+.1f} ± {100 * found.relative_half_width:.1f} %"
 
 
 def _percent(found: dict[str, Interval]) -> str:
-    return ", ".join(f"{100 * signed(found[metric]):+.1f} %" for metric in METRICS)
+    return ", ".join(f"{100 * found[metric].relative_difference:+.1f} %" for metric in METRICS)
 
 
 def list_item(text: str) -> list[str]:
